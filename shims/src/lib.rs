@@ -1,0 +1,2 @@
+//! The contract between cuenv and its exec shims.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! The `cuenv` command.
+fn main() {}
