@@ -11,3 +11,10 @@
 //! floor 2   index  store  prefix  project  catalog  settings  render     services and writers
 //! floor 1   domain        platform        progress        shims (crate)  nouns | effects | a trait | the shim's contract
 //! ```
+
+pub mod cli;
+pub mod context;
+pub mod domain;
+pub mod ops;
+pub mod platform;
+pub mod progress;

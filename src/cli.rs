@@ -1,0 +1,82 @@
+//! Words in, words out: parses the command line, builds the context, runs one command, returns its exit code.
+
+pub mod args;
+pub mod commands;
+pub mod exit;
+pub mod failure;
+pub mod output;
+mod progress;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::context::Context;
+use crate::domain::layout::Layout;
+use crate::platform::process::Process;
+use crate::progress::{Progress, Silent};
+use args::{Cli, ColorChoice, Command, Global};
+use exit::Exit;
+use failure::Failure;
+use output::Output;
+
+/// Runs cuenv with what `process` was given.
+pub fn run(process: &Process) -> ExitCode {
+    let cli = match Cli::try_parse_from(process.args()) {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Exit::Usage.code()));
+        }
+    };
+    let output = output(&cli.global, process);
+    match dispatch(&cli, process, &output) {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            output.failure(&failure);
+            failure.exit().into()
+        }
+    }
+}
+
+fn output(global: &Global, process: &Process) -> Output {
+    let colour = |terminal| match global.color {
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto => {
+            let forced = process.var("CLICOLOR_FORCE").is_some_and(|value| value != "0");
+            process.var_os("NO_COLOR").is_none()
+                && (forced || (terminal && process.var("TERM") != Some("dumb")))
+        }
+    };
+    Output {
+        json: global.json,
+        quiet: global.quiet,
+        verbose: global.verbose,
+        colour_stdout: colour(process.stdout_is_terminal()),
+        colour_stderr: colour(process.stderr_is_terminal()),
+    }
+}
+
+fn dispatch(cli: &Cli, process: &Process, output: &Output) -> Result<Exit, Failure> {
+    let process = match &cli.global.directory {
+        Some(directory) => {
+            &process.in_directory(directory).map_err(|error| Failure::new(Exit::Failed, error))?
+        }
+        None => process,
+    };
+    let bars: Box<dyn Progress> = if output.quiet || output.json || cli.global.no_progress {
+        Box::new(Silent)
+    } else {
+        progress::for_terminal(process.stderr_is_terminal())
+    };
+    let home = process.var("CUENV_HOME").unwrap_or("/nonexistent");
+    let cx = Context {
+        process,
+        layout: Layout::under(std::path::Path::new(home)),
+        progress: bars.as_ref(),
+    };
+    match &cli.command {
+        Command::Where(args) => commands::r#where::run(&cx, args, output),
+    }
+}

@@ -1,0 +1,72 @@
+//! The command line: the list of commands and the options they share. Each command's own arguments live with it.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Parser, Subcommand, ValueEnum};
+
+use super::commands;
+
+/// CUDA and cuDNN toolchains per project, without root
+#[derive(Debug, Parser)]
+#[command(
+    name = "cuenv",
+    version,
+    max_term_width = 100,
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    propagate_version = false
+)]
+pub struct Cli {
+    #[command(flatten)]
+    pub global: Global,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Options that every command takes.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Global options")]
+#[expect(clippy::struct_excessive_bools, reason = "this is what was typed, one field a switch")]
+pub struct Global {
+    /// Print the result only
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// Print more; twice for all
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub verbose: u8,
+    /// Print the result as one JSON document
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// When to use colour
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub color: ColorChoice,
+    /// Show no progress bars
+    #[arg(long, global = true)]
+    pub no_progress: bool,
+    /// Use no network
+    #[arg(long, global = true)]
+    pub offline: bool,
+    /// Answer yes to every question
+    #[arg(short = 'y', long, global = true)]
+    pub yes: bool,
+    /// Run as if started in DIR
+    #[arg(short = 'C', long, global = true, value_name = "DIR")]
+    pub directory: Option<PathBuf>,
+}
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum ColorChoice {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Where(commands::r#where::Args),
+}

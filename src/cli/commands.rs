@@ -1,0 +1,3 @@
+//! One command a file: its arguments (the doc comments are the help text) and a `run` that calls one op.
+
+pub mod r#where;

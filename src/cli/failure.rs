@@ -1,0 +1,74 @@
+//! From typed errors to what a person reads: the exit code and the advice.
+//!
+//! This is the only file that writes advice, because advice names commands. Errors below carry facts.
+
+use std::error::Error;
+use std::fmt;
+
+use super::exit::Exit;
+use crate::domain::spec::SpecError;
+
+/// Why a command failed, with the code it ends with and what to do next.
+#[derive(Debug)]
+pub struct Failure {
+    exit: Exit,
+    error: Box<dyn Error + Send + Sync>,
+    hints: Vec<String>,
+}
+
+impl Failure {
+    /// Wraps an error.
+    pub fn new(exit: Exit, error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self { exit, error: error.into(), hints: Vec::new() }
+    }
+
+    /// Adds one piece of advice.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// Returns the exit code.
+    pub fn exit(&self) -> Exit {
+        self.exit
+    }
+
+    /// Returns the message.
+    pub fn message(&self) -> String {
+        self.error.to_string()
+    }
+
+    /// Returns the chain of causes below the message.
+    pub fn causes(&self) -> Vec<String> {
+        let mut causes = Vec::new();
+        let mut cause = self.error.source();
+        while let Some(error) = cause {
+            causes.push(error.to_string());
+            cause = error.source();
+        }
+        causes
+    }
+
+    /// Returns the advice.
+    pub fn hints(&self) -> &[String] {
+        &self.hints
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl From<SpecError> for Failure {
+    fn from(error: SpecError) -> Self {
+        let column = error.text[..error.at].chars().count();
+        let picture = format!("{}\n{}^", error.text.escape_debug(), " ".repeat(column));
+        let plain = !error.text.is_empty() && error.text.escape_debug().to_string() == error.text;
+        let failure = Self::new(Exit::Usage, error);
+        let failure = if plain { failure.hint(picture) } else { failure };
+        failure.hint("a spec reads like `12.4+cudnn9`, `11.8+cudnn8@runtime` or `auto+cudnn9`")
+    }
+}

@@ -1,0 +1,125 @@
+//! The two streams: standard output carries the report and nothing else; everything else goes to standard error.
+
+use std::fmt::Display;
+use std::io::Write as _;
+
+use serde::Serialize;
+
+use super::exit::Exit;
+use super::failure::Failure;
+
+/// The schema number of every JSON document; adding keys is compatible, renaming or removing raises it.
+pub const SCHEMA: u32 = 1;
+
+/// How a run speaks.
+#[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one switch of the run")]
+pub struct Output {
+    /// Print the report as one JSON document.
+    pub json: bool,
+    /// Print less.
+    pub quiet: bool,
+    /// Print more: the number of `-v`.
+    pub verbose: u8,
+    /// Colour on standard output.
+    pub colour_stdout: bool,
+    /// Colour on standard error.
+    pub colour_stderr: bool,
+}
+
+#[derive(Serialize)]
+struct Document<'a, T> {
+    schema: u32,
+    #[serde(flatten)]
+    report: &'a T,
+}
+
+#[derive(Serialize)]
+struct ErrorReport<'a> {
+    error: ErrorBody<'a>,
+}
+
+#[derive(Serialize)]
+struct ErrorBody<'a> {
+    exit: u8,
+    message: String,
+    causes: Vec<String>,
+    hints: &'a [String],
+}
+
+impl Output {
+    /// Prints a report: its JSON form with `--json`, its `Display` otherwise. A closed pipe is not an error.
+    pub fn report<T: Serialize + Display>(&self, report: &T) -> Result<(), Failure> {
+        if self.json { self.json(report) } else { self.text(&report.to_string()) }
+    }
+
+    /// Prints a value as the JSON document of this command.
+    pub fn json<T: Serialize>(&self, report: &T) -> Result<(), Failure> {
+        let document = Document { schema: SCHEMA, report };
+        let text = serde_json::to_string_pretty(&document)
+            .expect("reports hold only strings, numbers, lists and string-keyed maps");
+        self.text(&text)
+    }
+
+    /// Prints text on standard output, ending it with a newline if it does not.
+    pub fn text(&self, text: &str) -> Result<(), Failure> {
+        let mut stdout = std::io::stdout().lock();
+        let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        let written = stdout
+            .write_all(text.as_bytes())
+            .and_then(|()| stdout.write_all(end.as_bytes()))
+            .and_then(|()| stdout.flush());
+        match written {
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                Err(Failure::new(Exit::Failed, error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Says something that is not the report, unless `--quiet`.
+    pub fn note(&self, line: &str) {
+        if !self.quiet {
+            Self::stderr(line);
+        }
+    }
+
+    /// Warns; also with `--quiet`.
+    pub fn warn(&self, line: &str) {
+        Self::stderr(&format!("{} {line}", self.paint("33;1", "warning:")));
+    }
+
+    /// Prints a failure: the text on standard error and, with `--json`, a document on standard output.
+    pub fn failure(&self, failure: &Failure) {
+        let mut text = format!("{} {}", self.paint("31;1", "error:"), failure.message());
+        for cause in failure.causes() {
+            text.push_str("\n  cause: ");
+            text.push_str(&cause.replace('\n', "\n         "));
+        }
+        for hint in failure.hints() {
+            text.push_str("\n  ");
+            text.push_str(&self.paint("36", "hint:"));
+            text.push(' ');
+            text.push_str(&hint.replace('\n', "\n        "));
+        }
+        Self::stderr(&text);
+        if self.json {
+            let body = ErrorBody {
+                exit: failure.exit().code(),
+                message: failure.message(),
+                causes: failure.causes(),
+                hints: failure.hints(),
+            };
+            let _ = self.json(&ErrorReport { error: body });
+        }
+    }
+
+    /// Colours `text` for standard error when colour is on there.
+    pub fn paint(&self, code: &str, text: &str) -> String {
+        if self.colour_stderr { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+
+    fn stderr(line: &str) {
+        let _ = writeln!(std::io::stderr().lock(), "{line}");
+    }
+}

@@ -1,0 +1,10 @@
+//! The nouns of cuenv and the pure functions over them.
+//!
+//! Nothing here touches a file system, a network, a clock, an environment or a terminal.
+
+pub mod digest;
+pub mod layout;
+pub mod lock;
+pub mod spec;
+pub mod target;
+pub mod version;

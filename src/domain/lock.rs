@@ -1,0 +1,277 @@
+//! The lockfile beside a pin: the exact wheels that answer it, per target.
+//!
+//! Goals, in this order: the same lock gives the same bytes on every machine; it can be read by a person and
+//! reviewed as a small diff; a shim can read its head with a line scan; it can be checked without a network;
+//! old files stay readable. It names no host: any index that serves a wheel with the same sha256 will do.
+//!
+//! The order of the first lines is part of the format (the shims crate reads them):
+//!
+//! ```toml
+//! version = 1
+//! spec = "12.4+cudnn9"
+//! toolchain = "12.4.1+cudnn9.1.0.70"
+//! prefix.linux-x86_64 = "12.4.1+cudnn9.1.0.70-3f2a91c0de44"
+//! profile = "runtime"
+//!
+//! [[wheel]]
+//! target = "linux-x86_64"
+//! component = "cudart"
+//! ...
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+
+use super::digest::Digest;
+use super::spec::Profile;
+use super::target::Target;
+
+/// The lockfile version that is written.
+pub const VERSION: u32 = 1;
+
+const HEADER: &str = "# Written by cuenv: the exact wheels that answer the pin beside it. Keep it in version control.\n";
+
+/// A lockfile.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lock {
+    /// The format version.
+    pub version: u32,
+    /// The pin's text that this lock answers.
+    pub spec: String,
+    /// The toolchain's name, `12.4.1+cudnn9.1.0.70`.
+    pub toolchain: String,
+    /// The prefix name for each target.
+    pub prefix: BTreeMap<Target, String>,
+    /// The profile the wheels were chosen for.
+    pub profile: Profile,
+    /// The wheels, ordered by target, then component, then distribution.
+    #[serde(rename = "wheel", default)]
+    pub wheels: Vec<LockedWheel>,
+}
+
+/// One wheel that a lock names.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LockedWheel {
+    /// The target it is for.
+    pub target: Target,
+    /// The component it carries.
+    pub component: String,
+    /// The distribution, normalised (PEP 503).
+    pub distribution: String,
+    /// The distribution's version as the index spells it.
+    pub version: String,
+    /// The wheel's file name.
+    pub file: String,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Its sha256.
+    pub sha256: Digest,
+}
+
+/// Why a text is not a lockfile.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Not TOML, or not the fields of a lockfile.
+    #[error("not a lockfile")]
+    Syntax(#[source] Box<toml::de::Error>),
+    /// Written by a newer cuenv.
+    #[error("lockfile version {0} is newer than this cuenv reads ({VERSION})")]
+    Newer(u32),
+    /// A field that could escape its directory or that contradicts another.
+    #[error("{field} `{}` is not valid in a lockfile", value.escape_debug())]
+    Field {
+        /// The field's name.
+        field: &'static str,
+        /// Its value.
+        value: String,
+    },
+}
+
+#[derive(Deserialize)]
+struct Head {
+    version: u32,
+}
+
+impl Lock {
+    /// Reads a lockfile.
+    pub fn parse(text: &str) -> Result<Self, LockError> {
+        let syntax = |error| LockError::Syntax(Box::new(error));
+        let head: Head = toml::from_str(text).map_err(syntax)?;
+        if head.version > VERSION {
+            return Err(LockError::Newer(head.version));
+        }
+        let mut lock: Self = toml::from_str(text).map_err(syntax)?;
+        lock.check()?;
+        lock.wheels.sort();
+        Ok(lock)
+    }
+
+    fn check(&self) -> Result<(), LockError> {
+        let fault = |field, value: &str| LockError::Field { field, value: value.to_owned() };
+        // These become file names, so they may hold nothing that names another directory.
+        for (field, value) in [("spec", &self.spec), ("toolchain", &self.toolchain)]
+            .into_iter()
+            .chain(self.prefix.values().map(|name| ("prefix", name)))
+        {
+            if !is_plain_name(value) {
+                return Err(fault(field, value));
+            }
+        }
+        let mut seen = BTreeSet::new();
+        for wheel in &self.wheels {
+            for (field, value) in [
+                ("component", &wheel.component),
+                ("distribution", &wheel.distribution),
+                ("version", &wheel.version),
+                ("file", &wheel.file),
+            ] {
+                if !is_plain_name(value) {
+                    return Err(fault(field, value));
+                }
+            }
+            if !has_extension(&wheel.file, "whl") {
+                return Err(fault("file", &wheel.file));
+            }
+            if !self.prefix.contains_key(&wheel.target) {
+                return Err(fault("target", wheel.target.name()));
+            }
+            if !seen.insert((wheel.target, &wheel.distribution)) {
+                return Err(fault("distribution", &wheel.distribution));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the wheels for `target`.
+    pub fn wheels_for(&self, target: Target) -> impl Iterator<Item = &LockedWheel> {
+        self.wheels.iter().filter(move |wheel| wheel.target == target)
+    }
+
+    /// Writes the lockfile: the same lock always gives the same bytes.
+    pub fn render(&self) -> String {
+        let mut out = String::from(HEADER);
+        let quoted = |text: &str| toml::Value::from(text).to_string();
+        let _ = writeln!(out, "version = {}", self.version);
+        let _ = writeln!(out, "spec = {}", quoted(&self.spec));
+        let _ = writeln!(out, "toolchain = {}", quoted(&self.toolchain));
+        for (target, name) in &self.prefix {
+            let _ = writeln!(out, "prefix.{target} = {}", quoted(name));
+        }
+        let _ = writeln!(out, "profile = \"{}\"", self.profile);
+        let mut wheels: Vec<_> = self.wheels.iter().collect();
+        wheels.sort();
+        for wheel in wheels {
+            let _ = write!(
+                out,
+                "\n[[wheel]]\ntarget = \"{}\"\ncomponent = {}\ndistribution = {}\nversion = {}\nfile = {}\nsize = {}\nsha256 = \"{}\"\n",
+                wheel.target,
+                quoted(&wheel.component),
+                quoted(&wheel.distribution),
+                quoted(&wheel.version),
+                quoted(&wheel.file),
+                wheel.size,
+                wheel.sha256,
+            );
+        }
+        out
+    }
+}
+
+fn has_extension(file: &str, extension: &str) -> bool {
+    file.rsplit_once('.').is_some_and(|(_, found)| found == extension)
+}
+
+fn is_plain_name(text: &str) -> bool {
+    !text.is_empty()
+        && text.len() <= 255
+        && !text.starts_with('.')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "._+-@!".contains(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lock() -> Lock {
+        Lock {
+            version: VERSION,
+            spec: "12.4+cudnn9".to_owned(),
+            toolchain: "12.4.1+cudnn9.1.0.70".to_owned(),
+            prefix: BTreeMap::from([(
+                Target::LinuxX86_64,
+                "12.4.1+cudnn9.1.0.70-3f2a91c0de44".to_owned(),
+            )]),
+            profile: Profile::Runtime,
+            wheels: vec![LockedWheel {
+                target: Target::LinuxX86_64,
+                component: "cudart".to_owned(),
+                distribution: "nvidia-cuda-runtime-cu12".to_owned(),
+                version: "12.4.127".to_owned(),
+                file: "nvidia_cuda_runtime_cu12-12.4.127-py3-none-manylinux2014_x86_64.whl"
+                    .to_owned(),
+                size: 883_698,
+                sha256: Digest::of(b"wheel"),
+            }],
+        }
+    }
+
+    #[test]
+    fn reads_what_it_writes() {
+        let text = lock().render();
+        assert_eq!(Lock::parse(&text).unwrap(), lock());
+        assert_eq!(Lock::parse(&text).unwrap().render(), text);
+    }
+
+    #[test]
+    fn the_head_can_be_read_with_a_line_scan() {
+        let text = lock().render();
+        let lines: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).take(4).collect();
+        assert_eq!(
+            lines,
+            [
+                "version = 1",
+                "spec = \"12.4+cudnn9\"",
+                "toolchain = \"12.4.1+cudnn9.1.0.70\"",
+                "prefix.linux-x86_64 = \"12.4.1+cudnn9.1.0.70-3f2a91c0de44\"",
+            ]
+        );
+    }
+
+    #[test]
+    fn refuses_what_could_escape_or_contradicts() {
+        let text = lock().render();
+        for (from, to) in [
+            ("12.4.1+cudnn9.1.0.70-3f2a91c0de44", "../../../etc"),
+            ("nvidia_cuda_runtime_cu12-12.4.127-py3-none-manylinux2014_x86_64.whl", "../x.whl"),
+            ("target = \"linux-x86_64\"", "target = \"linux-aarch64\""),
+            ("size = 883698", "size = -1"),
+            ("version = 1\n", "version = 2\n"),
+            ("profile = \"runtime\"", "profile = \"runtime\"\nurl = \"x\""),
+        ] {
+            assert!(text.contains(from), "{from}");
+            assert!(Lock::parse(&text.replacen(from, to, 1)).is_err(), "{from} -> {to}");
+        }
+        let twice = format!("{text}{}", &text[text.find("\n[[wheel]]").unwrap()..]);
+        assert!(Lock::parse(&twice).is_err());
+    }
+
+    #[test]
+    fn never_panics_on_a_damaged_lock() {
+        let text = lock().render();
+        arbtest::arbtest(|u| {
+            let mut bytes = text.clone().into_bytes();
+            for _ in 0..u.int_in_range(1..=8)? {
+                let at = u.int_in_range(0..=bytes.len() - 1)?;
+                bytes[at] = u.arbitrary()?;
+            }
+            if let Ok(text) = String::from_utf8(bytes) {
+                let _ = Lock::parse(&text);
+            }
+            Ok(())
+        });
+    }
+}

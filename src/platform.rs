@@ -1,0 +1,3 @@
+//! Effects: the only modules that touch the operating system, the network or a device.
+
+pub mod process;
