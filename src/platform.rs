@@ -1,3 +1,4 @@
 //! Effects: the only modules that touch the operating system, the network or a device.
 
+pub mod http;
 pub mod process;
