@@ -5,6 +5,7 @@
 pub mod digest;
 pub mod layout;
 pub mod lock;
+pub mod resolution;
 pub mod spec;
 pub mod target;
 pub mod version;
