@@ -1,6 +1,12 @@
 //! The wall that Cargo does not give a single crate: no module may name a module of a higher floor, services may not
 //! name each other, and `Context` stays above the services. The table is the law of CONTRIBUTING.md.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test stops at the first surprise"
+)]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

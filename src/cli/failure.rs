@@ -13,13 +13,14 @@ use crate::domain::spec::SpecError;
 pub struct Failure {
     exit: Exit,
     error: Box<dyn Error + Send + Sync>,
+    excerpt: Option<String>,
     hints: Vec<String>,
 }
 
 impl Failure {
     /// Wraps an error.
     pub fn new(exit: Exit, error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self { exit, error: error.into(), hints: Vec::new() }
+        Self { exit, error: error.into(), excerpt: None, hints: Vec::new() }
     }
 
     /// Adds one piece of advice.
@@ -27,6 +28,18 @@ impl Failure {
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
+    }
+
+    /// Shows the offending text below the message, with a caret under the character.
+    #[must_use]
+    pub fn excerpt(mut self, text: &str, column: usize) -> Self {
+        self.excerpt = Some(format!("{text}\n{}^", " ".repeat(column)));
+        self
+    }
+
+    /// Returns the offending text with its caret.
+    pub fn excerpt_text(&self) -> Option<&str> {
+        self.excerpt.as_deref()
     }
 
     /// Returns the exit code.
@@ -65,10 +78,11 @@ impl fmt::Display for Failure {
 impl From<SpecError> for Failure {
     fn from(error: SpecError) -> Self {
         let column = error.text[..error.at].chars().count();
-        let picture = format!("{}\n{}^", error.text.escape_debug(), " ".repeat(column));
-        let plain = !error.text.is_empty() && error.text.escape_debug().to_string() == error.text;
+        let text = error.text.clone();
+        // A caret under an escaped text would point at the wrong place.
+        let plain = !text.is_empty() && text.escape_debug().to_string() == text;
         let failure = Self::new(Exit::Usage, error);
-        let failure = if plain { failure.hint(picture) } else { failure };
+        let failure = if plain { failure.excerpt(&text, column) } else { failure };
         failure.hint("a spec reads like `12.4+cudnn9`, `11.8+cudnn8@runtime` or `auto+cudnn9`")
     }
 }

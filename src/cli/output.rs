@@ -92,6 +92,10 @@ impl Output {
     /// Prints a failure: the text on standard error and, with `--json`, a document on standard output.
     pub fn failure(&self, failure: &Failure) {
         let mut text = format!("{} {}", self.paint("31;1", "error:"), failure.message());
+        if let Some(excerpt) = failure.excerpt_text() {
+            text.push_str("\n    ");
+            text.push_str(&excerpt.replace('\n', "\n    "));
+        }
         for cause in failure.causes() {
             text.push_str("\n  cause: ");
             text.push_str(&cause.replace('\n', "\n         "));

@@ -1,0 +1,32 @@
+//! The black-box tests: one binary, one module a command or promise.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test stops at the first surprise"
+)]
+#![allow(dead_code, reason = "not every test file needs all of the support")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::new_without_default,
+    unreachable_pub,
+    dead_code,
+    reason = "a test stops at the first surprise, and its support is its own"
+)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod usage;
+
+#[test]
+fn no_test_file_is_forgotten() {
+    let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
+    let main = std::fs::read_to_string(directory.join("main.rs")).unwrap();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if let Some(module) = name.strip_suffix(".rs").filter(|module| *module != "main") {
+            assert!(main.contains(&format!("mod {module};")), "tests/it/{name} is not in main.rs");
+        }
+    }
+}

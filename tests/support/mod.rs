@@ -1,0 +1,3 @@
+//! Support for the black-box tests.
+
+pub mod sandbox;
