@@ -1,10 +1,5 @@
 //! The black-box tests: one binary, one module a command or promise.
-#![allow(
-    clippy::unwrap_used,
-    clippy::disallowed_methods,
-    reason = "a test stops at the first surprise"
-)]
-#![allow(dead_code, reason = "not every test file needs all of the support")]
+
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
