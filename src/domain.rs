@@ -5,8 +5,12 @@
 pub mod digest;
 pub mod elf;
 pub mod layout;
+pub mod listing;
 pub mod lock;
+pub mod marker;
+pub mod requirement;
 pub mod resolution;
 pub mod spec;
 pub mod target;
 pub mod version;
+pub mod wheel_name;
