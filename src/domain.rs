@@ -2,11 +2,13 @@
 //!
 //! Nothing here touches a file system, a network, a clock, an environment or a terminal.
 
+pub mod capability;
 pub mod digest;
 pub mod elf;
 pub mod layout;
 pub mod listing;
 pub mod lock;
+pub mod manifest;
 pub mod marker;
 pub mod requirement;
 pub mod resolution;

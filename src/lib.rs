@@ -12,6 +12,7 @@
 //! floor 1   domain        platform        progress        shims (crate)  nouns | effects | a trait | the shim's contract
 //! ```
 
+pub mod catalog;
 pub mod cli;
 pub mod context;
 pub mod domain;
