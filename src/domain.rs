@@ -7,6 +7,7 @@ pub mod digest;
 pub mod elf;
 pub mod layout;
 pub mod listing;
+pub mod loader;
 pub mod lock;
 pub mod manifest;
 pub mod marker;

@@ -2,4 +2,5 @@
 
 pub mod elf_file;
 pub mod http;
+pub mod loader;
 pub mod process;

@@ -176,3 +176,6 @@ impl Elf {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+#[path = "../../tests/support/elf.rs"]
+pub(crate) mod writer;

@@ -1,8 +1,6 @@
 use super::{Class, Elf, ElfError, Kind, ReadAt, library_names};
 
-#[path = "../../../tests/support/elf.rs"]
-mod writer;
-use writer::Library;
+use super::writer::Library;
 
 fn parse(bytes: &[u8]) -> Elf {
     Elf::parse(&bytes).expect("a whole file")
