@@ -16,6 +16,7 @@ pub mod catalog;
 pub mod cli;
 pub mod context;
 pub mod domain;
+pub mod index;
 pub mod ops;
 pub mod platform;
 pub mod progress;

@@ -11,6 +11,7 @@
 //! 5. Of what is left: newest version (post-releases count), then highest floor, highest build tag, newest upload.
 
 use std::cmp::Reverse;
+use std::fmt;
 use std::path::PathBuf;
 
 use super::digest::Digest;
@@ -25,6 +26,35 @@ pub enum Location {
     Url(String),
     /// On this machine.
     File(PathBuf),
+}
+
+impl Location {
+    /// Reads what [`Location`]'s `Display` writes: an absolute path or an address.
+    pub fn parse(text: &str) -> Self {
+        if text.starts_with('/') {
+            Self::File(PathBuf::from(text))
+        } else {
+            Self::Url(text.to_owned())
+        }
+    }
+
+    /// Returns it in a form for people: an address without its query, which may be a signature.
+    pub fn shown(&self) -> String {
+        match self {
+            Self::File(path) => format!("`{}`", path.display()),
+            Self::Url(url) => format!("`{}`", url.split(['?', '#']).next().unwrap_or(url)),
+        }
+    }
+}
+
+impl fmt::Display for Location {
+    /// The whole address, signature included: for requests, not for people.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => path.display().fmt(f),
+            Self::Url(url) => f.write_str(url),
+        }
+    }
 }
 
 /// What the index says about a separate metadata file (PEP 658).

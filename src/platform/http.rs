@@ -187,6 +187,7 @@ impl Http {
             let response = self.send(built, &current, headers)?;
             let status = response.status().as_u16();
             if !matches!(status, 301 | 302 | 303 | 307 | 308) {
+                auth::strip(&mut current);
                 return Response::accept(response, current);
             }
             let next = redirect_target(&current, response.headers().get(LOCATION))?;

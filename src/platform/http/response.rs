@@ -87,7 +87,8 @@ impl Response {
             .or_else(|| self.header("last-modified"))
     }
 
-    /// Where the answer came from, after redirects. It may hold credentials: show it by [`safe_url`] only.
+    /// Where the answer came from, after redirects, without user and password. Its query may still be a
+    /// signature: show it by [`safe_url`] only.
     pub fn url(&self) -> &Url {
         &self.url
     }

@@ -1,0 +1,204 @@
+//! The `METADATA` of one wheel, with as few bytes moved as the server allows.
+//!
+//! In this order: the separate file beside the wheel (PEP 658) where the index promises one; the whole wheel where
+//! it is small, which the metapackage is; the end of the wheel by range requests; the whole wheel up to a limit
+//! from a server without ranges. A promise that the server does not keep is no error: mirrors copy the promise
+//! without the file, or with another file's digest.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use crate::domain::digest::Digest;
+use crate::domain::listing::{Location, MetadataFile, WheelFile};
+use crate::platform::http::{ByteRange, Error as HttpError, Http, Response, Url};
+
+use super::Error;
+use super::zip_tail::{self, Source};
+
+/// Up to this size a wheel is fetched whole: one request, and its digest can be checked.
+const SMALL: u64 = 64 << 10;
+
+/// How much of the end is asked for first. Half of the real wheels have a directory of 1.2 KB, and its largest is 248 KB.
+const TAIL: u64 = 64 << 10;
+
+/// Up to this size a server without ranges may send the whole wheel for the sake of its metadata.
+const MAX_WHOLE: u64 = 32 << 20;
+
+/// No real `METADATA` has more than 50 KB.
+const MAX_METADATA: u64 = 8 << 20;
+
+pub(super) fn fetch(http: &Http, wheel: &WheelFile) -> Result<String, Error> {
+    let bytes = match &wheel.location {
+        Location::File(path) => from_file(path, wheel)?,
+        Location::Url(url) => {
+            let url = Http::url(url)?;
+            match beside(http, &url, wheel.metadata)? {
+                Some(text) => return Ok(text),
+                None => from_wheel(http, &url, wheel)?,
+            }
+        }
+    };
+    String::from_utf8(bytes).map_err(|_| fault(wheel, "it is not UTF-8"))
+}
+
+fn fault(wheel: &WheelFile, reason: impl Into<String>) -> Error {
+    Error::Metadata { file: wheel.name.file.clone(), reason: reason.into() }
+}
+
+fn beside(http: &Http, wheel: &Url, promised: MetadataFile) -> Result<Option<String>, Error> {
+    let MetadataFile::Beside(digest) = promised else { return Ok(None) };
+    let mut url = wheel.clone();
+    url.set_path(&format!("{}.metadata", wheel.path()));
+    let text = match http.get(&url, &[]).and_then(|response| response.text(MAX_METADATA)) {
+        Ok(text) => text,
+        Err(error) if error.status().is_some() => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let right = digest.is_none_or(|expected| Digest::of(text.as_bytes()) == expected);
+    Ok(right.then_some(text))
+}
+
+fn from_file(path: &Path, wheel: &WheelFile) -> Result<Vec<u8>, Error> {
+    let file = fs_err::File::open(path)?;
+    let size = file.metadata()?.len();
+    let mut source = FileSource { file: file.into_parts().0 };
+    member(&mut source, size, wheel)
+}
+
+fn from_wheel(http: &Http, url: &Url, wheel: &WheelFile) -> Result<Vec<u8>, Error> {
+    if wheel.size.is_some_and(|size| size <= SMALL) {
+        return from_whole(http.get(url, &[("accept-encoding", "identity")])?, wheel);
+    }
+    // Some servers know no range that counts from the end; with the size, none is needed.
+    let range = match wheel.size {
+        Some(size) => ByteRange::From(size - TAIL),
+        None => ByteRange::Last(TAIL),
+    };
+    let response = match http.get_range(url, range, None) {
+        Err(HttpError::Unsatisfiable { .. } | HttpError::BadRange { .. }) => {
+            http.get(url, &[("accept-encoding", "identity")])?
+        }
+        response => response?,
+    };
+    let Some(part) = response.content_range().filter(|_| response.is_partial()) else {
+        return from_whole(response, wheel);
+    };
+    let size = part
+        .total
+        .or(wheel.size)
+        .ok_or_else(|| fault(wheel, "the server does not tell its size"))?;
+    let tail = read(response, part.end - part.start, wheel)?;
+    let mut source = RemoteSource { http, url, start: part.start, tail };
+    member(&mut source, size, wheel)
+}
+
+/// Reads the wheel itself. A wheel that has another digest than listed tells nothing.
+fn from_whole(response: Response, wheel: &WheelFile) -> Result<Vec<u8>, Error> {
+    let bytes = read(response, MAX_WHOLE, wheel)?;
+    if let Some(expected) = wheel.digest {
+        let found = Digest::of(&bytes);
+        if found != expected {
+            let place = wheel.location.shown();
+            return Err(fault(
+                wheel,
+                format!("the file at {place} has sha256 {found}, listed is {expected}"),
+            ));
+        }
+    }
+    let size = bytes.len() as u64;
+    member(&mut WholeSource { bytes }, size, wheel)
+}
+
+fn read(response: Response, limit: u64, wheel: &WheelFile) -> Result<Vec<u8>, Error> {
+    if response.content_length().is_some_and(|length| length > limit) {
+        return Err(fault(
+            wheel,
+            "the server sends no parts of it, and it is too large to fetch for that",
+        ));
+    }
+    let mut bytes = Vec::new();
+    response.take(limit + 1).read_to_end(&mut bytes).map_err(from_io)?;
+    if bytes.len() as u64 > limit {
+        return Err(fault(wheel, "the server sends more than it says"));
+    }
+    Ok(bytes)
+}
+
+fn from_io(error: std::io::Error) -> Error {
+    match HttpError::from_io(error) {
+        Ok(error) => Error::Http(error),
+        Err(error) => Error::Io(error),
+    }
+}
+
+fn member(
+    source: &mut impl Source<Error = Error>,
+    size: u64,
+    wheel: &WheelFile,
+) -> Result<Vec<u8>, Error> {
+    zip_tail::read_member(source, size, is_metadata, MAX_METADATA).map_err(|error| match error {
+        zip_tail::Error::Source(error) => error,
+        zip_tail::Error::Zip(reason) => fault(wheel, reason),
+    })
+}
+
+fn is_metadata(name: &str) -> bool {
+    name.strip_suffix(".dist-info/METADATA")
+        .is_some_and(|rest| !rest.is_empty() && !rest.contains('/'))
+}
+
+struct WholeSource {
+    bytes: Vec<u8>,
+}
+
+impl Source for WholeSource {
+    type Error = Error;
+
+    fn read(&mut self, start: u64, length: u64) -> Result<Vec<u8>, Error> {
+        Ok(slice(&self.bytes, 0, start, length).unwrap_or_default().to_vec())
+    }
+}
+
+struct FileSource {
+    file: std::fs::File,
+}
+
+impl Source for FileSource {
+    type Error = Error;
+
+    fn read(&mut self, start: u64, length: u64) -> Result<Vec<u8>, Error> {
+        use std::os::unix::fs::FileExt as _;
+        let mut bytes = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
+        self.file.read_exact_at(&mut bytes, start)?;
+        Ok(bytes)
+    }
+}
+
+/// The end of a remote wheel is here already; what lies before it is asked for.
+struct RemoteSource<'a> {
+    http: &'a Http,
+    url: &'a Url,
+    start: u64,
+    tail: Vec<u8>,
+}
+
+impl Source for RemoteSource<'_> {
+    type Error = Error;
+
+    fn read(&mut self, start: u64, length: u64) -> Result<Vec<u8>, Error> {
+        if let Some(part) = slice(&self.tail, self.start, start, length) {
+            return Ok(part.to_vec());
+        }
+        let response =
+            self.http.get_range(self.url, ByteRange::Span(start, start + length), None)?;
+        let mut bytes = Vec::new();
+        response.take(length).read_to_end(&mut bytes).map_err(from_io)?;
+        Ok(bytes)
+    }
+}
+
+fn slice(bytes: &[u8], offset: u64, start: u64, length: u64) -> Option<&[u8]> {
+    let from = usize::try_from(start.checked_sub(offset)?).ok()?;
+    let to = from.checked_add(usize::try_from(length).ok()?)?;
+    bytes.get(from..to)
+}
