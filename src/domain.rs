@@ -11,6 +11,7 @@ pub mod loader;
 pub mod lock;
 pub mod manifest;
 pub mod marker;
+pub mod receipt;
 pub mod requirement;
 pub mod resolution;
 pub mod spec;

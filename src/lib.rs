@@ -19,4 +19,6 @@ pub mod domain;
 pub mod index;
 pub mod ops;
 pub mod platform;
+pub mod prefix;
 pub mod progress;
+pub mod store;

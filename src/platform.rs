@@ -1,6 +1,13 @@
 //! Effects: the only modules that touch the operating system, the network or a device.
 
+pub mod checkpoint;
 pub mod elf_file;
+pub mod flock;
+pub mod fs;
 pub mod http;
+pub mod identity;
+pub mod inflate;
+pub mod link;
 pub mod loader;
 pub mod process;
+pub mod zip;

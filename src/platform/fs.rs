@@ -1,0 +1,140 @@
+//! Writing so that a reader, or a crash, sees all or nothing.
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use fs_err as fs;
+
+static SERIAL: AtomicU32 = AtomicU32::new(0);
+
+/// Returns a name that no other process or thread uses: `stem-<pid>-<n>`.
+pub fn unique(stem: &str) -> String {
+    format!("{stem}-{}-{}", std::process::id(), SERIAL.fetch_add(1, Ordering::Relaxed))
+}
+
+/// Replaces the file at `path` by `bytes`, in one step.
+pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let parent = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(parent)?;
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let staged = parent.join(unique(&format!(".{name}")));
+    let write = || {
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&staged)?;
+        file.write_all(bytes)?;
+        file.sync_data()?;
+        fs::rename(&staged, path)
+    };
+    write().inspect_err(|_| {
+        let _ = fs::remove_file(&staged);
+    })
+}
+
+/// Points the symbolic link at `path` to `target`, in one step.
+pub fn symlink_atomic(target: &Path, path: &Path) -> io::Result<()> {
+    let parent = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(parent)?;
+    let staged = parent.join(unique(".link"));
+    fs_err::os::unix::fs::symlink(target, &staged)?;
+    fs::rename(&staged, path).inspect_err(|_| {
+        let _ = fs::remove_file(&staged);
+    })
+}
+
+/// How a publication ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Published {
+    /// It is ours.
+    New,
+    /// Another process was quicker; its bytes are the same, because the name is the digest.
+    AlreadyThere,
+}
+
+/// A directory that is being filled; unless published, it is removed.
+#[derive(Debug)]
+pub struct Staging {
+    path: PathBuf,
+    keep: bool,
+}
+
+impl Staging {
+    /// Makes an empty directory in `parent`.
+    pub fn new(parent: &Path, stem: &str) -> io::Result<Self> {
+        fs::create_dir_all(parent)?;
+        loop {
+            let path = parent.join(unique(stem));
+            match fs::create_dir(&path) {
+                Ok(()) => return Ok(Self { path, keep: false }),
+                // Left behind by a process that had the same pid.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Returns its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Leaves the directory in place when this value goes, for a later run to go on with.
+    pub fn keep(mut self) {
+        self.keep = true;
+    }
+
+    /// Gives the directory its final name.
+    pub fn publish(mut self, into: &Path) -> io::Result<Published> {
+        if let Some(parent) = into.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        match fs::rename(&self.path, into) {
+            Ok(()) => {
+                self.keep = true;
+                Ok(Published::New)
+            }
+            Err(_) if into.is_dir() => Ok(Published::AlreadyThere),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        if !self.keep {
+            let _ = fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replaces_files_and_links_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a/file");
+        write_atomic(&path, b"one").unwrap();
+        write_atomic(&path, b"two").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+        let link = dir.path().join("a/link");
+        symlink_atomic(Path::new("x"), &link).unwrap();
+        symlink_atomic(Path::new("y"), &link).unwrap();
+        assert_eq!(fs::read_link(&link).unwrap(), Path::new("y"));
+        assert_eq!(fs::read_dir(dir.path().join("a")).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn publishes_once_and_leaves_no_litter() {
+        let dir = tempfile::tempdir().unwrap();
+        let (tmp, into) = (dir.path().join("tmp"), dir.path().join("store/x"));
+        for expected in [Published::New, Published::AlreadyThere] {
+            let staging = Staging::new(&tmp, "x").unwrap();
+            fs::write(staging.path().join("f"), b"f").unwrap();
+            assert_eq!(staging.publish(&into).unwrap(), expected);
+        }
+        drop(Staging::new(&tmp, "y").unwrap());
+        assert_eq!(fs::read_dir(&tmp).unwrap().count(), 0);
+        assert!(into.join("f").exists());
+    }
+}

@@ -1,0 +1,214 @@
+use std::fmt::Write as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+
+use super::*;
+use crate::platform::http::{Config, Http};
+use crate::platform::zip::tests::Writer;
+use crate::progress::Silent;
+
+struct Sandbox {
+    dir: tempfile::TempDir,
+    layout: Layout,
+    http: Http,
+}
+
+impl Sandbox {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = Layout::under(&dir.path().join("home"));
+        Self { dir, layout, http: Http::new(Config { offline: true, ..Config::default() }) }
+    }
+
+    fn source(&self, bytes: &[u8]) -> WheelSource {
+        let path = self.dir.path().join("wheel.whl");
+        fs::write(&path, bytes).unwrap();
+        WheelSource {
+            file: "nvidia_x_cu12-1.0-py3-none-any.whl".into(),
+            digest: Some(Digest::of(bytes)),
+            size: Some(bytes.len() as u64),
+            places: vec![Place::File(path)],
+        }
+    }
+
+    fn store(&self) -> Store {
+        Store::open(&self.layout, &[])
+    }
+
+    fn ingest(&self, source: &WheelSource) -> Result<Ingested, Error> {
+        self.store().ingest(source, &self.http, &Silent)
+    }
+
+    /// Every refusal leaves the store and its staging directory empty.
+    fn assert_empty(&self) {
+        for folder in [self.layout.store(), self.layout.tmp()] {
+            assert_eq!(fs::read_dir(folder).map_or(0, Iterator::count), 0);
+        }
+    }
+}
+
+fn hash(bytes: &[u8]) -> String {
+    const ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let digest = Digest::of(bytes);
+    let mut bits = digest.as_bytes().iter().flat_map(|b| (0..8).rev().map(move |i| b >> i & 1));
+    let mut text = String::from("sha256=");
+    for _ in 0..43 {
+        let value = (0..6).fold(0usize, |v, _| v << 1 | usize::from(bits.next().unwrap_or(0)));
+        text.push(char::from(ALPHABET[value]));
+    }
+    text
+}
+
+const RECORD: &str = "nvidia_x_cu12-1.0.dist-info/RECORD";
+
+/// Builds a wheel; `record` may bend its RECORD.
+fn wheel(files: &[(&str, &[u8])], record: impl Fn(String) -> String) -> Vec<u8> {
+    let mut writer = Writer::new();
+    let mut lines = String::new();
+    for (name, bytes) in files {
+        writer.deflated(name, bytes);
+        let _ = writeln!(lines, "{name},{},{}", hash(bytes), bytes.len());
+    }
+    let _ = writeln!(lines, "{RECORD},,");
+    writer.deflated(RECORD, record(lines).as_bytes()).finish()
+}
+
+fn files() -> Vec<(&'static str, &'static [u8])> {
+    vec![
+        ("nvidia/x/bin/tool", b"\x7fELF tool"),
+        ("nvidia/x/bin/readme", b"text"),
+        ("nvidia/x/lib/libx.so.1", b"\x7fELF library"),
+        ("nvidia/x/include/empty.h", b""),
+    ]
+}
+
+#[test]
+fn a_wheel_becomes_an_immutable_entry() {
+    let sandbox = Sandbox::new();
+    let bytes = wheel(&files(), |record| record);
+    let source = sandbox.source(&bytes);
+    let digest = source.digest.unwrap();
+    assert_eq!(sandbox.ingest(&source).unwrap().how, How::Fetched);
+    assert_eq!(sandbox.ingest(&source).unwrap().how, How::Present);
+    let entry = sandbox.store().entry(&digest).unwrap().unwrap();
+    assert_eq!(entry.receipt.size, bytes.len() as u64);
+    for (name, content) in files() {
+        let path = entry.path.join(name);
+        assert_eq!(fs::read(&path).unwrap(), content);
+        let mode = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, if name.ends_with("tool") { 0o555 } else { 0o444 }, "{name}");
+    }
+    assert_eq!(sandbox.store().digests().unwrap(), [digest]);
+    assert_eq!(fs::read_dir(sandbox.layout.tmp()).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(sandbox.layout.locks()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_digest_that_the_index_does_not_tell_is_computed() {
+    let sandbox = Sandbox::new();
+    let bytes = wheel(&files(), |record| record);
+    let source = WheelSource { digest: None, size: None, ..sandbox.source(&bytes) };
+    assert_eq!(sandbox.ingest(&source).unwrap().digest, Digest::of(&bytes));
+    assert!(sandbox.store().contains(&Digest::of(&bytes)));
+}
+
+#[test]
+fn a_store_below_is_read_and_not_written() {
+    let below = Sandbox::new();
+    let bytes = wheel(&files(), |record| record);
+    let source = below.source(&bytes);
+    below.ingest(&source).unwrap();
+    let above = Sandbox::new();
+    let store = Store::open(&above.layout, &[below.layout.data().to_owned()]);
+    assert_eq!(store.ingest(&source, &above.http, &Silent).unwrap().how, How::Present);
+    assert!(store.entry(&source.digest.unwrap()).unwrap().unwrap().foreign);
+    assert!(!above.layout.data().exists());
+}
+
+#[test]
+fn bad_wheels_are_refused_and_leave_nothing() {
+    let good = wheel(&files(), |record| record);
+    let replaced = |from: &'static str, to: &'static str| {
+        wheel(&files(), move |record| record.replacen(from, to, 1))
+    };
+    let cases: Vec<(&str, Vec<u8>)> = vec![
+        ("not a zip archive", b"<!DOCTYPE html>".to_vec()),
+        ("not listed", replaced("nvidia/x/bin/tool", "nvidia/x/bin/other")),
+        ("its size", replaced(",4\n", ",5\n")),
+        ("no sha256 is listed", wheel(&files(), |r| r.replace(&hash(b"text"), ""))),
+        ("its sha256", wheel(&files(), |r| r.replace(&hash(b"text"), &hash(b"other")))),
+        ("listed and missing", wheel(&files(), |r| format!("{r}ghost,{},1\n", hash(b"x")))),
+        ("instead of one", Writer::new().stored("nvidia/x/lib/a.so", b"x").finish()),
+        ("a placeholder", wheel(&[("nvidia/__init__.py", b"")], |r| r)),
+        ("`..`", wheel(&[("../evil", b"x")], |r| r)),
+        ("is absolute", wheel(&[("/evil", b"x")], |r| r)),
+        ("appears twice", wheel(&[("a/b", b"x"), ("a/b", b"y")], |r| r)),
+        ("ends after", good[..good.len() - 1].to_vec()),
+        ("bytes follow", [&good[..], b"x"].concat()),
+    ];
+    for (expected, bytes) in cases {
+        let sandbox = Sandbox::new();
+        let error = sandbox.ingest(&sandbox.source(&bytes)).unwrap_err();
+        assert!(matches!(error, Error::Damaged { .. }), "{expected}: {error:?}");
+        assert!(error.to_string().contains(expected), "{expected}: {error}");
+        sandbox.assert_empty();
+    }
+}
+
+#[test]
+fn a_link_member_is_refused() {
+    let sandbox = Sandbox::new();
+    let mut writer = Writer::new();
+    writer.mode = 0o120_777;
+    let bytes = writer.stored("nvidia/x/lib/l", b"/etc/passwd").finish();
+    let error = sandbox.ingest(&sandbox.source(&bytes)).unwrap_err();
+    assert!(error.to_string().contains("not a plain file"), "{error}");
+    sandbox.assert_empty();
+}
+
+#[test]
+fn other_bytes_than_promised_are_told_from_an_incomplete_download() {
+    let sandbox = Sandbox::new();
+    let bytes = wheel(&files(), |record| record);
+    let wrong = Digest::of(b"other");
+    let source = WheelSource { digest: Some(wrong), ..sandbox.source(&bytes) };
+    let error = sandbox.ingest(&source).unwrap_err();
+    assert!(error.to_string().contains(&format!("expected sha256:{wrong}")), "{error}");
+    sandbox.assert_empty();
+    let source = WheelSource { size: Some(bytes.len() as u64 + 1), ..sandbox.source(&bytes) };
+    let error = sandbox.ingest(&source).unwrap_err();
+    assert!(matches!(error, Error::Damaged { .. } | Error::Incomplete { .. }), "{error:?}");
+    sandbox.assert_empty();
+    fs::write(sandbox.dir.path().join("wheel.whl"), &bytes[..100]).unwrap();
+    let source =
+        WheelSource { digest: Some(Digest::of(&bytes)), size: Some(bytes.len() as u64), ..source };
+    let error = sandbox.ingest(&source).unwrap_err();
+    assert!(error.to_string().starts_with("incomplete download"), "{error}");
+    sandbox.assert_empty();
+}
+
+#[test]
+fn a_failure_keeps_what_is_finished() {
+    let sandbox = Sandbox::new();
+    let good = sandbox.source(&wheel(&files(), |record| record));
+    let missing = WheelSource {
+        digest: Some(Digest::of(b"missing")),
+        places: vec![Place::File("/nonexistent".into())],
+        ..good.clone()
+    };
+    let sources = [missing, good.clone()];
+    let options = Options { jobs: 2 };
+    let error = sandbox.store().ingest_all(&sources, &sandbox.http, options, &Silent).unwrap_err();
+    assert!(matches!(error, Error::Fetch { .. }), "{error:?}");
+    assert!(sandbox.store().contains(&good.digest.unwrap()));
+}
+
+#[test]
+fn files_of_a_prefix_are_links_into_the_store() {
+    let sandbox = Sandbox::new();
+    let source = sandbox.source(&wheel(&files(), |record| record));
+    sandbox.ingest(&source).unwrap();
+    let entry = sandbox.store().entry(&source.digest.unwrap()).unwrap().unwrap();
+    let library = entry.path.join("nvidia/x/lib/libx.so.1");
+    crate::platform::link::place(&library, &sandbox.dir.path().join("l")).unwrap();
+    assert_eq!(fs::metadata(library).unwrap().nlink(), 2);
+}
