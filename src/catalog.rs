@@ -8,6 +8,8 @@
 mod consistency;
 mod load;
 mod lookup;
+#[cfg(test)]
+mod verdicts;
 
 use std::path::Path;
 

@@ -3,6 +3,7 @@
 //! Nothing here touches a file system, a network, a clock, an environment or a terminal.
 
 pub mod capability;
+pub mod compat;
 pub mod digest;
 pub mod elf;
 pub mod layout;

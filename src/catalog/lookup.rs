@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Catalog;
+use crate::domain::compat::Knowledge;
 use crate::domain::manifest::component::{Build, Component};
 use crate::domain::manifest::cudnn::{CudnnBuild, CudnnRelease};
 use crate::domain::manifest::gpu::Gpu;
@@ -170,6 +171,16 @@ impl Catalog {
             })
         };
         self.gpus.gpu.iter().filter(inside).max_by_key(|gpu| gpu.model.len())
+    }
+
+    /// Returns the records that verdicts are drawn from.
+    pub fn knowledge(&self) -> Knowledge<'_> {
+        Knowledge {
+            releases: &self.releases,
+            drivers: &self.drivers,
+            capabilities: &self.gpus.compute_capability,
+            cudnn: &self.cudnn.release,
+        }
     }
 
     /// Returns what is known of programs and their components.

@@ -69,6 +69,10 @@ pub struct GpuSupport {
 pub struct ForwardCompat {
     /// The kinds of GPU.
     pub kinds: Vec<Kind>,
+    /// The oldest driver branch it was ever offered for.
+    pub oldest_branch: u64,
+    /// Whether that was read for every release.
+    pub oldest_branch_verified: bool,
     /// What else is worth knowing.
     pub note: String,
     /// Where this was learnt.

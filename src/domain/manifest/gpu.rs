@@ -32,6 +32,9 @@ pub struct Capability {
     pub cc: ComputeCapability,
     /// The architecture's name.
     pub arch: String,
+    /// A system on a chip: its machine code is exchanged with no other GPU's.
+    #[serde(default)]
+    pub tegra: bool,
     /// The first CUDA whose compiler knows it.
     pub first_cuda: Version,
     /// The last CUDA whose compiler knows it; absent: still known.
@@ -40,6 +43,9 @@ pub struct Capability {
     /// The first cuDNN with code for it; absent: not recorded.
     #[serde(default)]
     pub first_cudnn: Option<Version>,
+    /// Whether `first_cudnn` was read.
+    #[serde(default = "super::yes")]
+    pub first_cudnn_verified: bool,
     /// The last cuDNN with code for it; absent: still supported.
     #[serde(default)]
     pub last_cudnn: Option<Version>,
