@@ -1,0 +1,479 @@
+//! Which toolchain holds here, and where its prefix is: the one implementation, for shims, hooks and cuenv.
+
+use std::fmt;
+use std::path::{Component, Path, PathBuf};
+
+use crate::activation::{self, Activation, ActivationError};
+use crate::dirs::Dirs;
+use crate::lock::Head;
+use crate::names;
+use crate::pin::{Pin, shown};
+use crate::read::{self, ReadError};
+use crate::spec;
+use crate::vars::{Vars, var};
+use crate::venv::Policy;
+use crate::walk::{BrokenPin, Notice, PinKind, Walk};
+
+/// What selection looks at.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'a> {
+    /// Where cuenv's directories are.
+    pub dirs: &'a Dirs,
+    /// The environment.
+    pub vars: &'a Vars,
+    /// The working directory; `None` when it was deleted.
+    pub cwd: Option<&'a Path>,
+    /// The spec given on the command line.
+    pub argument: Option<&'a str>,
+    /// Whether an activation that this process inherited outranks the default. True for what a process starts
+    /// (a worker that went to `/tmp` keeps its toolchain), false for a prompt.
+    pub inherit: bool,
+    /// Whether to go on after the first answer, to show what it beat.
+    pub all: bool,
+}
+
+/// Where a choice came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The command line.
+    Argument,
+    /// `CUENV_TOOLCHAIN`.
+    Variable,
+    /// `cuenv shell`.
+    Session,
+    /// A pin file.
+    Pin(PathBuf, PinKind),
+    /// The activation that this process inherited.
+    Inherited,
+    /// The default file.
+    Default(PathBuf),
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Argument => f.write_str("the command line"),
+            Self::Variable => f.write_str(names::TOOLCHAIN),
+            Self::Session => f.write_str("`cuenv shell`"),
+            Self::Pin(path, _) => write!(f, "`{}`", path.display()),
+            Self::Inherited => f.write_str("the inherited environment"),
+            Self::Default(path) => write!(f, "the default, `{}`", path.display()),
+        }
+    }
+}
+
+/// One answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The spec, in its one spelling.
+    pub spec: String,
+    /// Where it came from.
+    pub source: Source,
+    /// The pin's venv policy.
+    pub venv: Option<Policy>,
+}
+
+impl Choice {
+    /// Returns the directory of the pin.
+    pub fn pin_directory(&self) -> Option<&Path> {
+        match &self.source {
+            Source::Pin(path, _) => path.parent(),
+            _ => None,
+        }
+    }
+}
+
+/// All answers, the one that holds first.
+#[derive(Debug, Default)]
+pub struct Selection {
+    /// The answers in order of rank.
+    pub choices: Vec<Choice>,
+    /// Pins that were not taken.
+    pub notices: Vec<Notice>,
+    /// Paths whose appearance or change would change the answer.
+    pub watched: Vec<PathBuf>,
+    /// Keys of the pin that are not known, with the pin.
+    pub unknown: Vec<(PathBuf, Vec<String>)>,
+    /// What stopped the selection before an answer was sure.
+    pub error: Option<LocateError>,
+}
+
+/// Why no toolchain could be located.
+#[derive(Debug)]
+pub enum LocateError {
+    /// A pin cannot be used.
+    Pin(BrokenPin),
+    /// A variable or argument that is not a spec.
+    NotASpec {
+        /// Where it stands.
+        source: Source,
+        /// Its text, cut and escaped.
+        text: String,
+    },
+    /// The default file cannot be used.
+    Default {
+        /// The file.
+        path: PathBuf,
+        /// Why; `None` when its text is not a spec.
+        error: Option<ReadError>,
+    },
+    /// The activation of an installed prefix cannot be used.
+    Activation {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: ActivationError,
+    },
+}
+
+impl fmt::Display for LocateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pin(error) => error.fmt(f),
+            Self::NotASpec { source, text } => write!(f, "`{text}` from {source} is not a spec"),
+            Self::Default { path, error } => {
+                write!(f, "cannot use the default `{}`: ", path.display())?;
+                match error {
+                    Some(error) => error.fmt(f),
+                    None => f.write_str("it does not hold one spec"),
+                }
+            }
+            Self::Activation { path, error } => {
+                write!(f, "cannot use `{}`: {error}", path.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for LocateError {}
+
+/// Finds which toolchain holds.
+pub fn select(question: &Question<'_>) -> Selection {
+    let mut selection = Selection::default();
+    if let Err(error) = selection.fill(question) {
+        selection.error = Some(error);
+    }
+    selection
+}
+
+impl Selection {
+    /// Returns the choice that holds, or what stopped the selection.
+    pub fn first(self) -> Result<Option<Choice>, LocateError> {
+        match (self.choices.into_iter().next(), self.error) {
+            (Some(choice), _) => Ok(Some(choice)),
+            (None, Some(error)) => Err(error),
+            (None, None) => Ok(None),
+        }
+    }
+
+    fn fill(&mut self, question: &Question<'_>) -> Result<(), LocateError> {
+        let Question { dirs, vars, .. } = *question;
+        let named = [
+            (Source::Argument, question.argument.map(str::to_owned)),
+            (Source::Variable, lossy(vars, names::TOOLCHAIN)),
+            (Source::Session, lossy(vars, names::SESSION)),
+        ];
+        for (source, text) in named {
+            let Some(text) = text else { continue };
+            if !spec::is_spec(&text) {
+                return Err(LocateError::NotASpec { source, text: shown(&text) });
+            }
+            let spec = if text == spec::DEFAULT {
+                self.default_spec(dirs)?.unwrap_or_else(|| spec::SYSTEM.to_owned())
+            } else {
+                spec::canonical(&text)
+            };
+            self.choices.push(Choice { spec, source, venv: None });
+            if !question.all {
+                return Ok(());
+            }
+        }
+        if let Some(cwd) = question.cwd {
+            let walk = Walk::upward(cwd, dirs, vars, question.all);
+            self.notices = walk.notices;
+            self.watched.extend(walk.watched);
+            for found in walk.found {
+                self.push_pin(dirs, found.path, found.kind, &found.pin)?;
+            }
+            if let Some(broken) = walk.broken {
+                return Err(LocateError::Pin(broken));
+            }
+        }
+        if !self.choices.is_empty() && !question.all {
+            return Ok(());
+        }
+        if question.inherit && var(vars, names::UNDO).is_some() {
+            let spec = lossy(vars, names::ACTIVE).unwrap_or_default();
+            self.choices.push(Choice { spec, source: Source::Inherited, venv: None });
+            if !question.all {
+                return Ok(());
+            }
+        }
+        if let Some(spec) = self.default_spec(dirs)? {
+            let source = Source::Default(dirs.default_file());
+            self.choices.push(Choice { spec, source, venv: None });
+        }
+        Ok(())
+    }
+
+    fn push_pin(
+        &mut self,
+        dirs: &Dirs,
+        path: PathBuf,
+        kind: PinKind,
+        pin: &Pin,
+    ) -> Result<(), LocateError> {
+        let mut spec = pin.spec();
+        if spec == spec::DEFAULT {
+            spec = self.default_spec(dirs)?.unwrap_or_else(|| spec::SYSTEM.to_owned());
+        }
+        if !pin.unknown.is_empty() {
+            self.unknown.push((path.clone(), pin.unknown.clone()));
+        }
+        self.choices.push(Choice { spec, source: Source::Pin(path, kind), venv: pin.venv });
+        Ok(())
+    }
+
+    /// Reads the default file: one spec, comments allowed. `default` in it means nothing and is no default.
+    fn default_spec(&mut self, dirs: &Dirs) -> Result<Option<String>, LocateError> {
+        let path = dirs.default_file();
+        if !self.watched.contains(&path) {
+            self.watched.push(path.clone());
+        }
+        let text = match read::text(&path, crate::pin::LIMIT) {
+            Ok(Some((text, _))) => text,
+            Ok(None) => return Ok(None),
+            Err(error) => return Err(LocateError::Default { path, error: Some(error) }),
+        };
+        if text.trim().is_empty() {
+            return Ok(None);
+        }
+        match Pin::parse(&text) {
+            Ok(pin) if pin.spec() != spec::DEFAULT => Ok(Some(pin.spec())),
+            _ => Err(LocateError::Default { path, error: None }),
+        }
+    }
+}
+
+fn lossy(vars: &Vars, name: &str) -> Option<String> {
+    var(vars, name).map(|value| value.to_string_lossy().into_owned())
+}
+
+/// What a choice stands for on this machine.
+#[derive(Debug)]
+pub enum Toolchain {
+    /// cuenv steps aside.
+    System,
+    /// A prefix that is there.
+    Installed(Installed),
+    /// Nothing installed answers the spec.
+    Missing(Missing),
+}
+
+/// A prefix that is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Installed {
+    /// The prefix.
+    pub prefix: PathBuf,
+    /// What it asks of the environment.
+    pub activation: Activation,
+    /// Whether the lock beside the pin named it.
+    pub locked: bool,
+}
+
+/// A spec that nothing installed answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// The prefix that the lock names; `None` when no lock answers the spec.
+    pub locked: Option<String>,
+    /// The path whose appearance would answer the spec.
+    pub awaited: PathBuf,
+}
+
+/// Finds the prefix for a choice. Paths that would change the answer are added to `watched`.
+pub fn toolchain(
+    dirs: &Dirs,
+    choice: &Choice,
+    watched: &mut Vec<PathBuf>,
+) -> Result<Toolchain, LocateError> {
+    if choice.spec == spec::SYSTEM {
+        return Ok(Toolchain::System);
+    }
+    let mut locked = None;
+    if let (Source::Pin(_, PinKind::Cuenv), Some(directory)) =
+        (&choice.source, choice.pin_directory())
+    {
+        let path = directory.join(names::LOCK_FILE);
+        // A lock that cannot be read does not answer; `cuenv lock --check` says why.
+        if let Ok(Some(head)) = Head::read(&path)
+            && spec::canonical(&head.spec) == choice.spec
+        {
+            locked = head.prefix(names::TARGET).map(str::to_owned);
+        }
+        watched.push(path);
+    }
+    let prefix = match &locked {
+        Some(name) => dirs.toolchains().join(name),
+        None => linked(&dirs.active(), &choice.spec),
+    };
+    let path = prefix.join(activation::FILE);
+    // Through the link, so that moving the link is seen.
+    watched.push(match &locked {
+        Some(_) => path.clone(),
+        None => dirs.active().join(&choice.spec).join(activation::FILE),
+    });
+    match Activation::of_prefix(&prefix) {
+        Ok(Some(activation)) => {
+            let locked = locked.is_some();
+            Ok(Toolchain::Installed(Installed { prefix, activation, locked }))
+        }
+        Ok(None) => Ok(Toolchain::Missing(Missing { locked, awaited: path })),
+        Err(error) => Err(LocateError::Activation { path, error }),
+    }
+}
+
+/// Returns what the link of a spec points at, as a plain absolute path where that can be told without the disk.
+fn linked(active: &Path, spec: &str) -> PathBuf {
+    let link = active.join(spec);
+    match std::fs::read_link(&link) {
+        Ok(target) => normal(&active.join(target)),
+        Err(_) => link,
+    }
+}
+
+/// Takes `.` and `..` out of an absolute path whose directories are not links.
+fn normal(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => {
+                out.pop();
+            }
+            Component::CurDir => {}
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::vars::from_pairs;
+    use crate::walk::tests::Temp;
+
+    /// Makes a prefix with an activation and, if asked, the link of a spec to it.
+    pub(crate) fn install(temp: &Temp, name: &str, spec: Option<&str>) -> PathBuf {
+        let below = format!("data/toolchains/{}/{name}", names::TARGET);
+        let text = Activation::standard(name, name, true).render().unwrap();
+        temp.write(&format!("{below}/.cuenv/activation"), &text);
+        if let Some(spec) = spec {
+            let active = temp.path(&format!("data/active/{}", names::TARGET));
+            std::fs::create_dir_all(&active).unwrap();
+            let target = format!("../../toolchains/{}/{name}", names::TARGET);
+            std::os::unix::fs::symlink(target, active.join(spec)).unwrap();
+        }
+        temp.path(&below)
+    }
+
+    fn ask(temp: &Temp, below: &str, pairs: &[(&str, &str)], argument: Option<&str>) -> Selection {
+        let (dirs, vars) = (temp.dirs(), from_pairs(pairs));
+        let cwd = temp.path(below);
+        std::fs::create_dir_all(&cwd).unwrap();
+        let cwd = Some(cwd.as_path());
+        select(&Question { dirs: &dirs, vars: &vars, cwd, argument, inherit: true, all: true })
+    }
+
+    #[test]
+    fn the_order_of_selection() {
+        let temp = Temp::new("order");
+        temp.write("home/p/.cuenv", "12.4");
+        temp.write("home/p/.cuda-version", "12.5");
+        temp.write("home/p/.tool-versions", "cuda 12.6");
+        temp.write("data/config/default", "11.8");
+        let pairs = [
+            ("CUENV_TOOLCHAIN", "12.2"),
+            ("CUENV_SHELL_TOOLCHAIN", "12.3"),
+            ("CUENV_UNDO", "x"),
+            ("CUENV_ACTIVE", "inherited"),
+        ];
+        let seen = ask(&temp, "home/p", &pairs, Some("12.1"));
+        let specs: Vec<_> = seen.choices.iter().map(|choice| choice.spec.as_str()).collect();
+        assert_eq!(specs, ["12.1", "12.2", "12.3", "12.4", "12.5", "12.6", "inherited", "11.8"]);
+        let none = ask(&temp, "other", &[("CUENV_TOOLCHAIN", "")], None);
+        assert_eq!(none.choices.len(), 1);
+        assert!(matches!(none.choices[0].source, Source::Default(_)));
+    }
+
+    #[test]
+    fn the_word_default_is_the_default() {
+        let temp = Temp::new("default");
+        let pairs = [("CUENV_TOOLCHAIN", "default")];
+        assert_eq!(ask(&temp, "home", &pairs, None).choices[0].spec, "system");
+        temp.write("data/config/default", "# mine\n11.8+cudnn8\n");
+        assert_eq!(ask(&temp, "home", &pairs, None).choices[0].spec, "11.8+cudnn8");
+        temp.write("data/config/default", "default");
+        assert!(ask(&temp, "home", &pairs, None).error.is_some());
+    }
+
+    #[test]
+    fn a_variable_that_is_no_spec_is_an_error() {
+        let temp = Temp::new("badvar");
+        let seen = ask(&temp, "home", &[("CUENV_TOOLCHAIN", "../../x\u{1b}")], None);
+        let text = seen.first().unwrap_err().to_string();
+        assert_eq!(text, "`../../x\\u{1b}` from CUENV_TOOLCHAIN is not a spec");
+    }
+
+    fn find(temp: &Temp, below: &str) -> Toolchain {
+        let choice = ask(temp, below, &[], None).first().unwrap().unwrap();
+        toolchain(&temp.dirs(), &choice, &mut Vec::new()).unwrap()
+    }
+
+    #[test]
+    fn the_lock_answers_when_it_is_of_this_pin() {
+        let temp = Temp::new("lock");
+        install(&temp, "one", Some("12.4"));
+        let two = install(&temp, "two", None);
+        temp.write("home/p/.cuenv", "12.4");
+        let lock = |spec: &str, name: &str| {
+            let text = format!(
+                "version = 1\nspec = \"{spec}\"\ntoolchain = \"x\"\nprefix.{} = \"{name}\"\n",
+                names::TARGET
+            );
+            temp.write("home/p/.cuenv.lock", &text);
+        };
+        lock("12.4", "two");
+        match find(&temp, "home/p") {
+            Toolchain::Installed(found) => assert_eq!((found.prefix, found.locked), (two, true)),
+            other => panic!("{other:?}"),
+        }
+        // Drift: the lock is of another spec, so the link answers.
+        lock("12.3", "two");
+        match find(&temp, "home/p") {
+            Toolchain::Installed(found) => {
+                assert!(!found.locked);
+                assert_eq!(found.activation.prefix, "one");
+                assert!(!found.prefix.to_str().unwrap().contains(".."));
+            }
+            other => panic!("{other:?}"),
+        }
+        // The lock names what is not there: another prefix is not taken in its place.
+        lock("12.4", "three");
+        match find(&temp, "home/p") {
+            Toolchain::Missing(missing) => assert_eq!(missing.locked.as_deref(), Some("three")),
+            other => panic!("{other:?}"),
+        }
+        // A name that is a path is no name.
+        lock("12.4", "../../../two");
+        assert!(matches!(find(&temp, "home/p"), Toolchain::Installed(found) if !found.locked));
+    }
+
+    #[test]
+    fn nothing_installed_is_missing_and_system_is_system() {
+        let temp = Temp::new("missing");
+        temp.write("home/p/.cuenv", "12.4");
+        temp.write("home/s/.cuenv", "system");
+        assert!(matches!(find(&temp, "home/p"), Toolchain::Missing(_)));
+        assert!(matches!(find(&temp, "home/s"), Toolchain::System));
+    }
+}

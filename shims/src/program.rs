@@ -1,0 +1,199 @@
+//! The search for the program that would have run without the shim.
+
+use std::ffi::{OsStr, OsString};
+use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::names;
+use crate::vars::{Vars, var};
+
+/// Every copy of the shim's binary holds this text, by which another copy is known under any name and place.
+pub const MARKER: &str = "cuenv exec shim, contract 1";
+
+/// No shim is larger; no interpreter or compiler is read to look for the marker.
+const LARGEST_SHIM: u64 = 4 << 20;
+
+/// What the search found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// A program.
+    Program(PathBuf),
+    /// Only a file without an execute bit.
+    NotExecutable(PathBuf),
+    /// Nothing.
+    Nothing,
+}
+
+/// Tells directories and files by what they are, not by how they are written.
+pub type Identity = (u64, u64);
+
+/// Returns the identity of a path, links followed.
+pub fn identity(path: &Path) -> Option<Identity> {
+    std::fs::metadata(path).ok().map(|seen| (seen.dev(), seen.ino()))
+}
+
+/// What the search passes over.
+#[derive(Clone, Debug, Default)]
+pub struct Skip {
+    /// Directories of shims.
+    pub directories: Vec<Identity>,
+    /// The shim's own binary.
+    pub binary: Option<Identity>,
+    /// Programs that this very process was already handed to.
+    pub visited: Vec<PathBuf>,
+}
+
+/// Searches for a program in the directories of a `PATH`; empty elements, the current directory, are passed over.
+pub fn search(name: &OsStr, path: &OsStr, skip: &Skip) -> Found {
+    let mut refused = None;
+    for directory in path.as_bytes().split(|byte| *byte == b':') {
+        if directory.is_empty() {
+            continue;
+        }
+        let directory = Path::new(OsStr::from_bytes(directory));
+        let candidate = directory.join(name);
+        let Ok(seen) = std::fs::metadata(&candidate) else { continue };
+        if !seen.is_file() {
+            continue;
+        }
+        // The directory is only looked at where the name is found: a long PATH costs one look an element.
+        let in_shims =
+            identity(directory).is_some_and(|directory| skip.directories.contains(&directory));
+        if in_shims || skip.visited.contains(&candidate) || is_shim(&candidate, &seen, skip) {
+            continue;
+        }
+        if seen.mode() & 0o111 == 0 {
+            refused.get_or_insert(candidate);
+            continue;
+        }
+        return Found::Program(candidate);
+    }
+    refused.map_or(Found::Nothing, Found::NotExecutable)
+}
+
+/// Tells whether a file is a copy of the shim: ours, one that a link names, or one that holds the marker.
+fn is_shim(path: &Path, seen: &std::fs::Metadata, skip: &Skip) -> bool {
+    if skip.binary == Some((seen.dev(), seen.ino())) {
+        return true;
+    }
+    if let Ok(target) = std::fs::read_link(path)
+        && target.file_name() == Some(OsStr::new(names::SHIM_BINARY))
+    {
+        return true;
+    }
+    if seen.len() > LARGEST_SHIM {
+        return false;
+    }
+    let mut bytes = Vec::new();
+    let Ok(Some((mut file, _))) = crate::read::open(path) else { return false };
+    let mut magic = [0; 4];
+    if file.read_exact(&mut magic).is_err() || magic != *b"\x7fELF" {
+        return false;
+    }
+    file.take(LARGEST_SHIM).read_to_end(&mut bytes).is_ok() && contains(&bytes, MARKER.as_bytes())
+}
+
+fn contains(bytes: &[u8], word: &[u8]) -> bool {
+    let first = word[0];
+    let mut from = 0;
+    while let Some(at) = bytes[from..].iter().position(|byte| *byte == first) {
+        if bytes[from + at..].starts_with(word) {
+            return true;
+        }
+        from += at + 1;
+    }
+    false
+}
+
+/// Returns the `PATH` that programs are searched in: the given one, with the binaries of an active virtual or
+/// conda environment in front when the environment is named but not on the path.
+pub fn search_path(vars: &Vars) -> OsString {
+    let path = var(vars, "PATH").unwrap_or(OsStr::new(names::BUILT_IN_PATH));
+    let mut front = Vec::new();
+    for (name, marker) in [("VIRTUAL_ENV", "pyvenv.cfg"), ("CONDA_PREFIX", "conda-meta")] {
+        let Some(root) = var(vars, name).map(Path::new) else { continue };
+        let bin = root.join("bin");
+        let on_path = path
+            .as_bytes()
+            .split(|byte| *byte == b':')
+            .any(|element| Path::new(OsStr::from_bytes(element)) == bin);
+        if !on_path && root.join(marker).exists() {
+            front.extend_from_slice(bin.as_os_str().as_bytes());
+            front.push(b':');
+        }
+    }
+    front.extend_from_slice(path.as_bytes());
+    OsStr::from_bytes(&front).to_owned()
+}
+
+/// Returns the first line of a file, when it is text that starts with `#!`.
+pub fn first_line(path: &Path) -> Option<String> {
+    let (file, _) = crate::read::open(path).ok()??;
+    let mut bytes = Vec::new();
+    file.take(512).read_to_end(&mut bytes).ok()?;
+    if !bytes.starts_with(b"#!") {
+        return None;
+    }
+    let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
+    String::from_utf8(bytes[..end].to_vec()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vars::from_pairs;
+    use crate::walk::tests::Temp;
+
+    fn tool(temp: &Temp, below: &str) -> PathBuf {
+        use std::os::unix::fs::PermissionsExt as _;
+        let path = temp.write(below, "#!/bin/sh\n");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+
+    #[test]
+    fn the_first_program_that_is_no_shim() {
+        let temp = Temp::new("search");
+        let real = tool(&temp, "b/x");
+        tool(&temp, "shims/x");
+        std::fs::create_dir_all(temp.path("dir/x")).unwrap();
+        temp.write("plain/x", "");
+        tool(&temp, "elsewhere/cuenv-shim");
+        std::fs::create_dir_all(temp.path("other")).unwrap();
+        std::os::unix::fs::symlink("../elsewhere/cuenv-shim", temp.path("other/x")).unwrap();
+        std::os::unix::fs::symlink("shims", temp.path("alias")).unwrap();
+        let copy = tool(&temp, "copy/x");
+        std::fs::write(&copy, format!("\x7fELF....{MARKER}...")).unwrap();
+        let skip =
+            Skip { directories: vec![identity(&temp.path("shims")).unwrap()], ..Skip::default() };
+        let root = temp.root().to_str().unwrap();
+        let path = ["", "shims", "shims//", "alias", "gone", "dir", "plain", "other", "copy", "b"]
+            .map(|part| if part.is_empty() { String::new() } else { format!("{root}/{part}") })
+            .join(":");
+        let found = search(OsStr::new("x"), OsStr::new(&path), &skip);
+        assert_eq!(found, Found::Program(real.clone()));
+        let visited = Skip { visited: vec![real], ..skip };
+        let found = search(OsStr::new("x"), OsStr::new(&path), &visited);
+        assert_eq!(found, Found::NotExecutable(temp.path("plain/x")));
+        assert_eq!(search(OsStr::new("y"), OsStr::new(&path), &visited), Found::Nothing);
+    }
+
+    #[test]
+    fn an_environment_that_is_not_on_the_path_comes_first() {
+        let temp = Temp::new("venvpath");
+        temp.write("v/pyvenv.cfg", "");
+        temp.write("c/conda-meta/history", "");
+        let root = temp.root().to_str().unwrap();
+        let (v, c) = (format!("{root}/v"), format!("{root}/c"));
+        let path = |pairs: &[(&str, &str)]| search_path(&from_pairs(pairs)).into_string().unwrap();
+        assert_eq!(path(&[("PATH", "/bin"), ("VIRTUAL_ENV", &v)]), format!("{v}/bin:/bin"));
+        let order = format!("/bin:{v}/bin");
+        assert_eq!(path(&[("PATH", &order), ("VIRTUAL_ENV", &v)]), order);
+        let both = [("PATH", "/bin"), ("VIRTUAL_ENV", &v), ("CONDA_PREFIX", &c)];
+        assert_eq!(path(&both), format!("{v}/bin:{c}/bin:/bin"));
+        assert_eq!(path(&[("PATH", "/bin"), ("VIRTUAL_ENV", "/gone")]), "/bin");
+        assert_eq!(path(&[]), names::BUILT_IN_PATH);
+    }
+}
