@@ -15,6 +15,7 @@ pub mod marker;
 pub mod receipt;
 pub mod requirement;
 pub mod resolution;
+pub mod size;
 pub mod spec;
 pub mod target;
 pub mod version;

@@ -21,4 +21,5 @@ pub mod ops;
 pub mod platform;
 pub mod prefix;
 pub mod progress;
+pub mod project;
 pub mod store;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::digest::Digest;
+use super::listing::Location;
 use super::lock::{self, Lock, LockedWheel};
 use super::spec::{Profile, ToolchainSpec};
 use super::target::Target;
@@ -47,9 +48,9 @@ pub struct Choice {
     pub size: Option<u64>,
     /// Its sha256; absent when the index does not tell.
     pub sha256: Option<Digest>,
-    /// Where the index says it is. Never written into a lock.
+    /// Where the index says it is; never written into a lock.
     #[serde(skip)]
-    pub url: String,
+    pub location: Location,
     /// Why this component is in, and why this version.
     pub reasons: Vec<String>,
 }
@@ -167,7 +168,7 @@ mod tests {
             file: format!("nvidia_{component}_cu12-{version}-py3-none-manylinux2014_x86_64.whl"),
             size: Some(10),
             sha256: Some(Digest::of(version.as_bytes())),
-            url: String::new(),
+            location: Location::Url(String::new()),
             reasons: Vec::new(),
         }
     }
