@@ -22,4 +22,5 @@ pub mod platform;
 pub mod prefix;
 pub mod progress;
 pub mod project;
+pub mod settings;
 pub mod store;

@@ -9,5 +9,6 @@ pub mod identity;
 pub mod inflate;
 pub mod link;
 pub mod loader;
+pub mod pip;
 pub mod process;
 pub mod zip;

@@ -17,6 +17,7 @@ mod response;
 mod retry;
 mod tls;
 
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ use reqwest::redirect::Policy;
 
 pub use reqwest::Url;
 
-pub use self::auth::{Credential, Credentials, safe_text, safe_url};
+pub use self::auth::{Credential, Credentials, safe_text, safe_url, without_user};
 pub use self::error::Error;
 pub use self::range::{ByteRange, ContentRange};
 pub use self::response::Response;
@@ -40,7 +41,7 @@ type MakeProxy = fn(&str) -> reqwest::Result<Proxy>;
 const MAX_REDIRECTS: usize = 10;
 
 /// Everything that decides how requests are made.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Config {
     /// Refuse every request.
     pub offline: bool,
@@ -62,6 +63,18 @@ pub struct Config {
     pub https_proxy: Option<String>,
     /// Hosts that are reached directly, in the form of the `NO_PROXY` variable.
     pub no_proxy: Option<String>,
+}
+
+impl fmt::Debug for Config {
+    /// Without the proxies' addresses, which may hold a password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Config")
+            .field("offline", &self.offline)
+            .field("idle_timeout", &self.idle_timeout)
+            .field("authorities", &self.authorities)
+            .field("credentials", &self.credentials)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Default for Config {
@@ -273,6 +286,11 @@ impl Http {
         ];
         for (address, make) in proxies {
             let Some(address) = address else { continue };
+            let known = ["http://", "https://"].iter().any(|scheme| address.starts_with(scheme));
+            if !known {
+                let reason = "only `http://` and `https://` proxies can be used".to_owned();
+                return Err(Error::BadProxy { proxy: safe_text(address), reason });
+            }
             let proxy = make(address).map_err(|error| Error::BadProxy {
                 proxy: safe_text(address),
                 reason: auth::scrub(&error::chain(&error.without_url()), [address.as_str()]),

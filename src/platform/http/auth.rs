@@ -75,6 +75,13 @@ pub(super) fn strip(url: &mut Url) {
     let _ = url.set_password(None);
 }
 
+/// The address without user and password.
+pub fn without_user(url: &Url) -> Url {
+    let mut bare = url.clone();
+    strip(&mut bare);
+    bare
+}
+
 /// An address as it may be printed: without user and password, and without a query, which in signed
 /// addresses is a credential too.
 pub fn safe_url(url: &Url) -> String {

@@ -1,0 +1,149 @@
+//! The settings file, `config.toml`: strict, so that a key with a typing error is an error and not a silence.
+
+use std::path::Path;
+use std::str::FromStr;
+
+use serde::Deserialize;
+
+use super::Error;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub(super) struct File {
+    pub(super) jobs: Option<usize>,
+    pub(super) auto_install: Option<bool>,
+    pub(super) venv: Option<VenvPolicy>,
+    pub(super) index: Index,
+    pub(super) network: Network,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub(super) struct Index {
+    /// Addresses may hold a password, so this type has no derived `Debug`.
+    pub(super) url: Option<String>,
+    pub(super) extra: Vec<String>,
+    pub(super) find_links: Vec<String>,
+    #[serde(rename = "no-index")]
+    pub(super) disabled: Option<bool>,
+    pub(super) fresh_minutes: Option<u64>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub(super) struct Network {
+    pub(super) offline: Option<bool>,
+    pub(super) proxy: Option<String>,
+    pub(super) no_proxy: Option<String>,
+    pub(super) ca: Vec<String>,
+    pub(super) timeout: Option<u64>,
+    pub(super) retries: Option<u32>,
+}
+
+impl std::fmt::Debug for Index {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Index")
+    }
+}
+
+impl std::fmt::Debug for Network {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Network")
+    }
+}
+
+/// What happens where a project's venv brings NVIDIA libraries of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum VenvPolicy {
+    /// The venv's libraries win; cuenv fills the gaps.
+    Defer,
+    /// cuenv's libraries win.
+    Override,
+    /// The venv is not looked at.
+    Off,
+}
+
+impl FromStr for VenvPolicy {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "defer" => Ok(Self::Defer),
+            "override" => Ok(Self::Override),
+            "off" => Ok(Self::Off),
+            _ => Err("expected `defer`, `override` or `off`"),
+        }
+    }
+}
+
+impl File {
+    /// Reads the file; one that is not there sets nothing.
+    pub(super) fn load(path: &Path) -> Result<Self, Error> {
+        match fs_err::read_to_string(path) {
+            Ok(text) => {
+                Self::parse(&text).map_err(|reason| Error::File { path: path.to_owned(), reason })
+            }
+            Err(error) if super::is_absent(&error) => Ok(Self::default()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The error names the line and the key but shows no value: a value may be an address with a password.
+    fn parse(text: &str) -> Result<Self, String> {
+        let file: Self = toml::from_str(text).map_err(|error| {
+            let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+            let message = without_values(error.message());
+            format!("line {line}: {message}")
+        })?;
+        if file.jobs == Some(0) {
+            return Err("`jobs` must be above zero".to_owned());
+        }
+        Ok(file)
+    }
+}
+
+/// The first line of a message without what stands in double quotes: that is what the user wrote as a value.
+fn without_values(message: &str) -> String {
+    let line = message.lines().next().unwrap_or_default();
+    let parts = line.split('"').enumerate();
+    parts.map(|(at, part)| if at % 2 == 0 { part } else { "…" }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_keys_and_wrong_types_name_their_line() {
+        assert!(File::parse("").is_ok());
+        let all = "jobs = 4\nauto-install = true\nvenv = 'off'\n[index]\nurl = 'https://index.example'\n\
+                   extra = []\nfind-links = ['/w']\nno-index = false\nfresh-minutes = 1\n[network]\n\
+                   offline = false\nproxy = 'http://p'\nno-proxy = 'x'\nca = ['/ca']\ntimeout = 3\nretries = 1\n";
+        let file = File::parse(all).unwrap();
+        assert_eq!((file.jobs, file.venv), (Some(4), Some(VenvPolicy::Off)));
+        for (text, part) in [
+            ("\n[index]\nurll = 'x'", "line 3: unknown field `urll`"),
+            ("jobs = 'four'", "line 1: invalid type"),
+            ("jobs = 0", "above zero"),
+            ("jobs = ", "line 1"),
+            ("venv = 'maybe'", "unknown variant"),
+        ] {
+            let error = File::parse(text).unwrap_err();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn an_error_shows_no_password() {
+        for text in [
+            "[index]\nurl = ['https://bob:hunter2@index.example']",
+            "[index]\nurl = https://bob:hunter2@index.example",
+            "[index]\nurl = 'https://bob:hunter2@index.example",
+            "[network]\ntimeout = 'https://bob:hunter2@index.example'",
+        ] {
+            let error = File::parse(text).unwrap_err();
+            assert!(!error.contains("hunter2"), "{error}");
+        }
+    }
+}
