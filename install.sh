@@ -493,9 +493,21 @@ discard() {
 # Published trees are read-only; their owner may remove them all the same once the directories can be written.
 discard_tree() {
     [ -d "$1" ] || return 0
-    if [ -n "$dry_run" ]; then say "Would remove \`$1\`"; return; fi
-    chmod -R u+w -- "$1" 2>/dev/null
-    rm -rf -- "$1" && say "Removed \`$1\`"
+    case $1 in
+    */cuenv) set -- "$1" ;;
+    # CUENV_HOME may be any directory, so only what cuenv itself puts there goes.
+    *)
+        for entry in active bin cache config env env.fish install-receipt links locks shims state store tmp toolchains; do
+            [ ! -e "$1/$entry" ] || set -- "$@" "$1/$entry"
+        done
+        shift
+        ;;
+    esac
+    for tree in "$@"; do
+        if [ -n "$dry_run" ]; then say "Would remove \`$tree\`"; continue; fi
+        chmod -R u+w -- "$tree" 2>/dev/null
+        rm -rf -- "$tree" && say "Removed \`$tree\`"
+    done
 }
 
 # Takes the marked lines out again, byte for byte what the file was before.

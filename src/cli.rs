@@ -2,6 +2,7 @@
 
 pub mod args;
 pub mod commands;
+mod completion;
 pub mod exit;
 pub mod failure;
 pub mod output;
@@ -78,5 +79,10 @@ fn dispatch(cli: &Cli, process: &Process, output: &Output) -> Result<Exit, Failu
     };
     match &cli.command {
         Command::Where(args) => commands::r#where::run(&cx, args, output),
+        Command::Own(args) => commands::own::run(&cx, args, &cli.global, output),
+        Command::Completions(args) => commands::completions::run(args, output),
+        Command::Complete(args) => commands::completions::answer(&cx, args, output),
+        Command::Man(args) => commands::man::run(&cx, args, output),
+        Command::Help(args) => commands::help::run(args, output),
     }
 }

@@ -6,6 +6,7 @@ pub mod capability;
 pub mod compat;
 pub mod digest;
 pub mod elf;
+pub mod installation;
 pub mod layout;
 pub mod listing;
 pub mod loader;

@@ -69,4 +69,11 @@ pub enum ColorChoice {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Where(commands::r#where::Args),
+    #[command(name = "self")]
+    Own(commands::own::Args),
+    Completions(commands::completions::Args),
+    #[command(name = "__complete", hide = true)]
+    Complete(commands::completions::Words),
+    Man(commands::man::Args),
+    Help(commands::help::Args),
 }

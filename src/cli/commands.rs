@@ -1,3 +1,7 @@
 //! One command a file: its arguments (the doc comments are the help text) and a `run` that calls one op.
 
+pub mod completions;
+pub mod help;
+pub mod man;
+pub mod own;
 pub mod r#where;

@@ -10,6 +10,7 @@
 //!   links/<name>             link to a toolkit that cuenv did not install
 //!   tmp/                     staging, on the store's own file system
 //!   locks/                   file locks
+//!   install-receipt          what the installer put where
 //! cache/                     $CUENV_HOME/cache, or $XDG_CACHE_HOME/cuenv
 //!   listings/                answers of the index
 //!   partial/                 downloads that were cut
@@ -34,6 +35,24 @@ pub struct Layout {
 }
 
 impl Layout {
+    /// Everything that may lie directly under `CUENV_HOME`.
+    pub const ROOT_ENTRIES: [&str; 14] = [
+        "active",
+        "bin",
+        "cache",
+        "config",
+        "env",
+        "env.fish",
+        "install-receipt",
+        "links",
+        "locks",
+        "shims",
+        "state",
+        "store",
+        "tmp",
+        "toolchains",
+    ];
+
     /// Puts everything under one root, as `CUENV_HOME` does.
     pub fn under(root: &Path) -> Self {
         Self {
@@ -117,6 +136,11 @@ impl Layout {
     /// Returns the directory of file locks.
     pub fn locks(&self) -> PathBuf {
         self.data.join("locks")
+    }
+
+    /// Returns the installer's receipt.
+    pub fn install_receipt(&self) -> PathBuf {
+        self.data.join("install-receipt")
     }
 
     /// Returns the directory of cached listings.
