@@ -2,7 +2,7 @@
 //! and what that toolchain does to the environment.
 //!
 //! cuenv and the shim both call this crate, so they cannot disagree. It uses `std` alone, starts no process
-//! (except what the last step is asked to run), writes no file, takes no lock and knows no network.
+//! (the binary replaces itself by the program that [`dispatch`] found), writes no file, takes no lock and knows no network.
 //!
 //! 1. [`dirs`] finds the data and configuration directories, also with an empty environment.
 //! 2. [`locate`] asks, in this order: the `+SPEC` argument, `CUENV_TOOLCHAIN`, the session, the nearest `.cuenv`
@@ -12,20 +12,24 @@
 //! 4. `<prefix>/.cuenv/activation` ([`activation`]) says what to set; [`venv`] decides how the libraries of the
 //!    project's Python environment and those of the prefix share the library path.
 //! 5. [`environ`] turns that into changes of the environment, and into the record that undoes them exactly.
-//! 6. The shim finds the program that would have run without the shim and replaces this process by it.
+//! 6. [`dispatch`] finds the program that would have run without the shim and replaces this process by it.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 pub mod activation;
 pub mod chain;
 pub mod dirs;
+pub mod dispatch;
 pub mod elf;
 pub mod environ;
+pub mod hook;
 pub mod locate;
 pub mod lock;
 pub mod names;
 pub mod pin;
+pub mod prepare;
 pub mod program;
+pub mod quote;
 pub mod read;
 pub mod spec;
 pub mod undo;

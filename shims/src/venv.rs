@@ -267,7 +267,7 @@ impl std::error::Error for Refusal {}
 pub fn libraries(
     prefix: &Path,
     activation: &Activation,
-    flat: &Path,
+    flat: &[PathBuf],
     env: Option<&PythonEnv>,
     policy: Policy,
 ) -> Result<Libraries, Refusal> {
@@ -277,7 +277,7 @@ pub fn libraries(
     };
     let (both, ours): (Vec<&Component>, Vec<&Component>) =
         activation.components.iter().partition(|component| supplied.brings(component));
-    let flat = vec![flat.to_owned()];
+    let flat = flat.to_vec();
     if supplied.libraries.is_empty() {
         let from_toolchain = names(&activation.components.iter().collect::<Vec<_>>());
         return Ok(Libraries {
@@ -469,7 +469,7 @@ mod tests {
     }
 
     fn decide(env: Option<&PythonEnv>, policy: Policy) -> Result<Libraries, Refusal> {
-        libraries(Path::new("/p"), &activation(), Path::new("/p/lib"), env, policy)
+        libraries(Path::new("/p"), &activation(), &[PathBuf::from("/p/lib")], env, policy)
     }
 
     fn shown(libraries: &Libraries, root: &Path) -> Vec<String> {

@@ -1,0 +1,473 @@
+//! Runs the real shim binary over a data directory made by hand.
+
+mod support;
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::Path;
+use std::process::Stdio;
+
+use support::{Bed, text};
+
+/// A program that prints what it was given.
+const SHOW: &str = r#"#!/bin/sh
+echo "zero=$0"
+for word in "$@"; do echo "arg=$word"; done
+env | grep -E '^(CUDA|CUDNN|LD_LIBRARY_PATH|PATH|CUENV)' | sort
+"#;
+
+#[test]
+fn a_pinned_tool_runs_in_its_toolchain() {
+    let bed = Bed::new();
+    let prefix = bed.toolchain("12.4.1-abc", "12.4");
+    bed.program("bin/tool", SHOW);
+    bed.shim("tool");
+    bed.write("project/.cuenv", "12.4\n");
+    bed.write("project/a b/x", "");
+    let seen = text(bed.run("tool").arg("one two").current_dir(bed.path("project/a b")));
+    let prefix = prefix.display();
+    assert!(seen.contains(&format!("CUDA_HOME={prefix}\n")), "{seen}");
+    assert!(seen.contains(&format!("LD_LIBRARY_PATH={prefix}/lib\n")), "{seen}");
+    assert!(seen.contains(&format!("PATH={prefix}/bin:{}:", bed.path("data/shims").display())));
+    assert!(seen.contains("arg=one two\n"));
+    assert!(seen.contains("CUENV_ACTIVE=12.4.1-abc\n"));
+    assert!(seen.contains(&format!("zero={}\n", bed.path("bin/tool").display())));
+}
+
+#[test]
+fn without_a_pin_nothing_changes_and_nothing_is_said() {
+    let bed = Bed::new();
+    bed.program(
+        "bin/tool",
+        "#!/bin/sh\nenv | grep -v -e ^CUENV_SHIM_CHAIN -e ^_= -e ^PWD= | sort\n",
+    );
+    bed.shim("tool");
+    let direct = bed.command(&bed.path("bin/tool")).output().unwrap();
+    let through = bed.run("tool").output().unwrap();
+    assert_eq!(through.stdout, direct.stdout);
+    assert_eq!(text(bed.run("tool").stdout(Stdio::null())), "");
+    assert_eq!(String::from_utf8_lossy(&through.stderr), "");
+}
+
+#[test]
+fn a_pin_that_is_not_installed_names_the_command() {
+    let bed = Bed::new();
+    bed.program("bin/tool", SHOW);
+    bed.shim("tool");
+    bed.write("project/.cuenv", "12.4+cudnn9\n");
+    let output = bed.run("tool").output().unwrap();
+    assert_eq!(output.status.code(), Some(125));
+    let message = String::from_utf8(output.stderr).unwrap();
+    let pin = bed.path("project/.cuenv");
+    let expected = format!(
+        "cuenv: `12.4+cudnn9` from `{}` is not installed: run `cuenv install`\n",
+        pin.display()
+    );
+    assert_eq!(message, expected);
+    assert_eq!(output.stdout, b"");
+}
+
+#[test]
+fn auto_install_runs_cuenv_and_keeps_standard_output_clean() {
+    let bed = Bed::new();
+    bed.program("bin/tool", "#!/bin/sh\necho ran $CUDA_HOME\n");
+    bed.shim("tool");
+    bed.write("project/.cuenv", "12.4\n");
+    // A stand-in for `cuenv install` that makes the toolchain.
+    let made = bed.toolchain("12.4.1-abc", "9.9");
+    let link = bed.path("data/active").join(shims::names::TARGET).join("12.4");
+    let script = format!(
+        "#!/bin/sh\necho \"on standard output: $*\"\nln -s {} {}\n",
+        made.display(),
+        link.display()
+    );
+    bed.program("data/bin/cuenv", &script);
+    let output = bed.run("tool").env("CUENV_AUTO_INSTALL", "1").output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), format!("ran {}\n", made.display()));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "on standard output: install\n");
+    std::fs::remove_file(&link).unwrap();
+    bed.program("data/bin/cuenv", "#!/bin/sh\nexit 4\n");
+    let output = bed.run("tool").env("CUENV_AUTO_INSTALL", "1").output().unwrap();
+    assert_eq!(output.status.code(), Some(125));
+}
+
+#[test]
+fn a_spec_as_first_argument() {
+    let bed = Bed::new();
+    bed.toolchain("11.8.0-x", "11.8");
+    bed.toolchain("12.4.1-abc", "12.4");
+    bed.program("bin/tool", SHOW);
+    bed.shim("tool");
+    bed.write("project/.cuenv", "12.4\n");
+    let seen = text(bed.run("tool").args(["+11.8", "x"]));
+    assert!(seen.contains("CUENV_ACTIVE=11.8.0-x") && seen.contains("arg=x\n"));
+    assert!(seen.contains("CUENV_TOOLCHAIN=11.8\n") && !seen.contains("arg=+11.8"));
+    let seen = text(bed.run("tool").args(["+%F", "x"]));
+    assert!(seen.contains("CUENV_ACTIVE=12.4.1-abc") && seen.contains("arg=+%F\n"));
+    let seen = text(bed.run("tool").args(["+system"]));
+    assert!(!seen.contains("CUDA_HOME"));
+    let output = bed.run("tool").args(["+12.9"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(125));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("run `cuenv install 12.9`"));
+}
+
+#[test]
+fn no_such_command_behind_the_shim() {
+    let bed = Bed::new();
+    bed.shim("tool");
+    let output = bed.run("tool").output().unwrap();
+    assert_eq!(output.status.code(), Some(127));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "cuenv: tool: command not found\n");
+    bed.write("bin/tool", "not executable");
+    let output = bed.run("tool").output().unwrap();
+    assert_eq!(output.status.code(), Some(126));
+    bed.program("bin/tool", "#!/no/such/interpreter\n");
+    let output = bed.run("tool").output().unwrap();
+    assert_eq!(output.status.code(), Some(126));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("bad interpreter"));
+    bed.program("bin/tool", "echo no first line: $1\n");
+    assert_eq!(text(bed.run("tool").arg("x")), "no first line: x\n");
+}
+
+#[test]
+fn no_way_of_writing_a_path_makes_a_shim_find_itself() {
+    let bed = Bed::new();
+    bed.program("bin/tool", "#!/bin/sh\necho real\n");
+    bed.shim("tool");
+    let shims = bed.path("data/shims").display().to_string();
+    std::os::unix::fs::symlink(&shims, bed.path("alias")).unwrap();
+    std::fs::copy(bed.path("data/bin/cuenv-shim"), bed.path("copy-of-shim")).unwrap();
+    std::fs::create_dir(bed.path("copies")).unwrap();
+    std::fs::copy(bed.path("data/bin/cuenv-shim"), bed.path("copies/tool")).unwrap();
+    let alias = bed.path("alias").display().to_string();
+    let copies = bed.path("copies").display().to_string();
+    let bin = bed.path("bin").display().to_string();
+    for path in [
+        format!("{shims}:{shims}/:{shims}//:{shims}/.:{bin}"),
+        format!("{alias}:{shims}/../shims:{bin}"),
+        format!("{shims}:{copies}:{bin}"),
+        format!("::{shims}::{bin}:"),
+    ] {
+        let output = bed.run("tool").env("PATH", &path).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "real\n", "{path}");
+    }
+    // Another HOME does not make it another cuenv.
+    let path = format!("{shims}:{bin}");
+    let output = bed
+        .run("tool")
+        .env("HOME", "/nonexistent")
+        .env_remove("CUENV_HOME")
+        .env("PATH", &path)
+        .output();
+    assert_eq!(output.unwrap().stdout, b"real\n");
+}
+
+#[test]
+fn two_installations_of_cuenv_do_not_loop() {
+    let (one, two) = (Bed::new(), Bed::new());
+    one.program("bin/tool", "#!/bin/sh\necho real\n");
+    one.shim("tool");
+    two.shim("tool");
+    let path = format!(
+        "{}:{}:{}",
+        one.path("data/shims").display(),
+        two.path("data/shims").display(),
+        one.path("bin").display()
+    );
+    let output = one.run("tool").env("PATH", &path).output().unwrap();
+    assert_eq!(output.stdout, b"real\n");
+}
+
+/// A manager that passes over its own directory only and hands to the next one, as many do.
+const MANAGER: &str = r#"#!/bin/sh
+IFS=:; rest=
+for d in $PATH; do case $d in */manager) ;; *) rest=$rest${rest:+:}$d ;; esac; done
+unset IFS
+for d in $(echo "$rest" | tr : ' '); do [ -x "$d/tool" ] && exec "$d/tool" "$@"; done
+exit 99
+"#;
+
+#[test]
+fn a_manager_that_hands_back_is_not_asked_twice() {
+    let bed = Bed::new();
+    bed.program("bin/tool", "#!/bin/sh\necho real $CUENV_SHIM_CHAIN | tr ';' '\\n' | wc -l\n");
+    bed.program("manager/tool", MANAGER);
+    bed.shim("tool");
+    let path = |order: [&str; 3]| {
+        let parts = order.map(|part| bed.path(part).display().to_string());
+        format!("{}:/usr/bin:/bin", parts.join(":"))
+    };
+    for order in [["data/shims", "manager", "bin"], ["manager", "data/shims", "bin"]] {
+        let output = bed.run("tool").env("PATH", path(order)).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
+    // With nothing behind both, the loop is ended and shown.
+    std::fs::remove_file(bed.path("bin/tool")).unwrap();
+    let output =
+        bed.run("tool").env("PATH", path(["data/shims", "manager", "bin"])).output().unwrap();
+    assert_eq!(output.status.code(), Some(125));
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(message.contains("tool: stopped after 32 shims in a row, a loop:"), "{message}");
+    assert!(message.contains(&format!("-> {}", bed.path("manager/tool").display())), "{message}");
+}
+
+#[test]
+fn the_process_is_replaced() {
+    let bed = Bed::new();
+    bed.toolchain("12.4.1-abc", "12.4");
+    bed.write("project/.cuenv", "12.4\n");
+    bed.shim("tool");
+    bed.program("bin/tool", "#!/bin/sh\necho $$; read line <&3; echo $line; exit 42\n");
+    let mut child = {
+        let mut command = bed.command(Path::new("/bin/sh"));
+        command.args(["-c", "exec 3<<E\nthree\nE\nexec tool"]);
+        command.stdout(Stdio::piped()).spawn().unwrap()
+    };
+    let process = child.id();
+    let status = child.wait().unwrap();
+    let mut seen = String::new();
+    std::io::Read::read_to_string(&mut child.stdout.take().unwrap(), &mut seen).unwrap();
+    assert_eq!(seen, format!("{process}\nthree\n"));
+    assert_eq!(status.code(), Some(42));
+
+    bed.program("bin/tool", "#!/bin/sh\nkill -TERM $$\n");
+    assert_eq!(bed.run("tool").status().unwrap().signal(), Some(15));
+    // A closed pipe ends the program, not a message about it: the default of SIGPIPE is back.
+    bed.program("bin/tool", "#!/bin/sh\nexec yes\n");
+    let output = bed.command(Path::new("/bin/sh")).args(["-c", "tool | head -1"]).output().unwrap();
+    assert_eq!((output.stdout.as_slice(), output.stderr.as_slice()), (&b"y\n"[..], &b""[..]));
+}
+
+#[test]
+fn a_name_of_the_callers_own_is_kept() {
+    let bed = Bed::new();
+    bed.program("bin/tool", "");
+    std::fs::copy("/bin/cat", bed.path("bin/tool")).unwrap();
+    bed.shim("tool");
+    let mut run = bed.run("tool");
+    run.arg0("renamed").arg("/proc/self/cmdline");
+    assert_eq!(text(&mut run), "renamed\0/proc/self/cmdline\0");
+    let cmdline = text(bed.run("tool").arg("/proc/self/cmdline"));
+    assert_eq!(cmdline, format!("{}\0/proc/self/cmdline\0", bed.path("bin/tool").display()));
+}
+
+#[test]
+fn too_many_arguments_are_said_to_be_too_many() {
+    let bed = Bed::new();
+    bed.toolchain("12.4.1-abc", "12.4");
+    bed.write("project/.cuenv", "12.4\n");
+    bed.program("bin/tool", "#!/bin/sh\necho ran\n");
+    bed.shim("tool");
+    // One more than the longest single word fits for the shim and not with what it adds: PATH grows.
+    let long = format!("{}:/usr/bin:/bin", bed.path("bin").display());
+    let path = format!("{}:{long}", "/x".repeat((131_000 - long.len()) / 2));
+    let output = bed.command(&bed.path("data/shims/tool")).env("PATH", &path).output().unwrap();
+    assert_eq!(output.status.code(), Some(126), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("Argument list too long"));
+}
+
+#[test]
+fn a_path_of_two_thousand_elements() {
+    let bed = Bed::new();
+    bed.toolchain("12.4.1-abc", "12.4");
+    bed.write("project/.cuenv", "12.4\n");
+    bed.program("bin/tool", "#!/bin/sh\necho $CUENV_ACTIVE\n");
+    bed.shim("tool");
+    let many: Vec<String> = (0..2000).map(|number| format!("/nowhere/{number}")).collect();
+    let path = format!(
+        "{}:{}:{}:/usr/bin:/bin",
+        bed.path("data/shims").display(),
+        many.join(":"),
+        bed.path("bin").display()
+    );
+    assert_eq!(text(bed.run("tool").env("PATH", path)), "12.4.1-abc\n");
+}
+
+#[test]
+fn odd_directories() {
+    for name in ["with space", "new\nline", "quo'te\"s", "dollar$(id)", "ünï"] {
+        let bed = Bed::named(name);
+        let prefix = bed.toolchain("12.4.1-abc", "12.4");
+        bed.program("bin/tool", "#!/bin/sh\nprintf %s \"$CUDA_HOME\"\n");
+        bed.shim("tool");
+        bed.write("project/.cuenv", "12.4\n");
+        let output = bed.run("tool").output().unwrap();
+        assert_eq!(output.stdout, prefix.as_os_str().as_bytes(), "{output:?}");
+    }
+}
+
+#[test]
+fn an_empty_environment() {
+    let bed = Bed::new();
+    let prefix = bed.toolchain("12.4.1-abc", "12.4");
+    bed.shim("env");
+    bed.write("project/.cuenv", "12.4\n");
+    let mut run = bed.run("env");
+    run.env_clear();
+    let seen = text(&mut run);
+    assert!(seen.contains(&format!("CUDA_HOME={}\n", prefix.display())), "{seen}");
+    assert!(seen.contains(&format!("PATH={}/bin:/usr/local/sbin:", prefix.display())), "{seen}");
+    assert!(!seen.contains("HOME=/root\n"));
+}
+
+#[test]
+fn a_worker_elsewhere_keeps_what_it_inherited() {
+    let bed = Bed::new();
+    bed.toolchain("12.4.1-abc", "12.4");
+    bed.toolchain("11.8.0-x", "11.8");
+    bed.write("data/config/default", "11.8\n");
+    bed.write("project/.cuenv", "12.4\n");
+    bed.write("other/.cuenv", "11.8\n");
+    bed.write("elsewhere/x", "");
+    bed.program(
+        "bin/tool",
+        "#!/bin/sh\necho $CUENV_ACTIVE\n[ -n \"$1\" ] && cd \"$1\" && exec tool\n:\n",
+    );
+    bed.shim("tool");
+    let run = |to: &str| text(bed.run("tool").arg(bed.path(to)));
+    assert_eq!(
+        run("elsewhere"),
+        "12.4.1-abc\n12.4.1-abc\n",
+        "no pin there: the default does not win"
+    );
+    assert_eq!(run("other"), "12.4.1-abc\n11.8.0-x\n", "another project's pin does");
+    assert_eq!(text(bed.run("tool").current_dir(bed.path("elsewhere"))), "11.8.0-x\n");
+}
+
+#[test]
+fn an_active_virtual_environment_comes_first() {
+    let bed = Bed::new();
+    bed.toolchain("12.4.1-abc", "12.4");
+    bed.write("project/.cuenv", "12.4\n");
+    bed.shim("tool");
+    bed.program("bin/tool", "#!/bin/sh\necho system\n");
+    bed.program("venv/bin/tool", "#!/bin/sh\necho venv\n");
+    bed.write("venv/pyvenv.cfg", "");
+    assert_eq!(text(bed.run("tool").env("VIRTUAL_ENV", bed.path("venv"))), "venv\n");
+    assert_eq!(text(bed.run("tool").env("VIRTUAL_ENV", bed.path("gone"))), "system\n");
+}
+
+#[test]
+fn python_behind_the_shim_makes_healthy_virtual_environments() {
+    let bed = Bed::new();
+    bed.toolchain("12.4.1-abc", "12.4");
+    bed.write("project/.cuenv", "12.4\n");
+    bed.shim("python3");
+    let shims = bed.path("data/shims");
+    let path = format!("{}:/usr/bin:/bin", shims.display());
+    if !Path::new("/usr/bin/python3").exists() {
+        println!("skipped: no /usr/bin/python3");
+        return;
+    }
+    let executable = "import sys; print(sys.executable)";
+    let seen = text(bed.run("python3").env("PATH", &path).args(["-c", executable]));
+    assert_eq!(seen, "/usr/bin/python3\n");
+    let venv = bed.path("v");
+    let made = bed
+        .run("python3")
+        .env("PATH", &path)
+        .args(["-m", "venv", "--without-pip"])
+        .arg(&venv)
+        .status();
+    assert!(made.unwrap().success());
+    let home = std::fs::read_to_string(venv.join("pyvenv.cfg")).unwrap();
+    assert!(home.contains("home = /usr/bin\n"), "{home}");
+    let real = std::fs::canonicalize(venv.join("bin/python3")).unwrap();
+    assert!(real.file_name().is_some_and(|name| name.as_bytes().starts_with(b"python3.")));
+    // Inside the environment the shim leads to the environment's own interpreter.
+    let inside = format!("{}:{}/bin:/usr/bin", shims.display(), venv.display());
+    let seen =
+        text(bed.run("python3").env("PATH", inside).args(["-c", "import sys; print(sys.prefix)"]));
+    assert_eq!(seen, format!("{}\n", venv.display()));
+}
+
+#[test]
+fn another_toolkits_compiler_runs_with_a_note() {
+    let bed = Bed::new();
+    let prefix = bed.toolchain("12.4.1-abc", "12.4");
+    bed.write("project/.cuenv", "12.4\n");
+    bed.shim("nvcc");
+    let other = bed.program("bin/nvcc", "#!/bin/sh\necho other\n");
+    let output = bed.run("nvcc").output().unwrap();
+    assert_eq!(output.stdout, b"other\n");
+    let expected =
+        format!("cuenv: `nvcc` is not part of 12.4.1-abc; running `{}`\n", other.display());
+    assert_eq!(String::from_utf8_lossy(&output.stderr), expected);
+    std::fs::create_dir_all(prefix.join("bin")).unwrap();
+    bed.program(
+        &format!("data/toolchains/{}/12.4.1-abc/bin/nvcc", shims::names::TARGET),
+        "#!/bin/sh\necho own\n",
+    );
+    let output = bed.run("nvcc").output().unwrap();
+    assert_eq!((output.stdout.as_slice(), output.stderr.as_slice()), (&b"own\n"[..], &b""[..]));
+}
+
+#[test]
+fn a_program_that_changes_its_user_is_warned_about() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let bed = Bed::new();
+    bed.toolchain("12.4.1-abc", "12.4");
+    bed.write("project/.cuenv", "12.4\n");
+    bed.shim("tool");
+    let tool = bed.program("bin/tool", "#!/bin/sh\necho ran\n");
+    std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o4755)).unwrap();
+    let output = bed.run("tool").output().unwrap();
+    assert_eq!(output.stdout, b"ran\n");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("the loader drops LD_LIBRARY_PATH"));
+}
+
+#[test]
+fn a_pin_that_others_may_write_is_one_notice() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let bed = Bed::new();
+    bed.toolchain("12.4.1-abc", "12.4");
+    let pin = bed.write("project/.cuenv", "12.4\n");
+    std::fs::set_permissions(&pin, std::fs::Permissions::from_mode(0o666)).unwrap();
+    bed.program("bin/tool", "#!/bin/sh\necho \"[$CUENV_ACTIVE]\"\n[ -n \"$1\" ] && exec tool\n:\n");
+    bed.shim("tool");
+    let output = bed.run("tool").arg("again").output().unwrap();
+    assert_eq!(output.stdout, b"[]\n[]\n");
+    let expected = format!("cuenv: ignored `{}`: everybody may write it\n", pin.display());
+    assert_eq!(String::from_utf8_lossy(&output.stderr), expected);
+}
+
+#[test]
+fn a_broken_pin_stops_with_its_place() {
+    let bed = Bed::new();
+    bed.program("bin/tool", "#!/bin/sh\necho ran\n");
+    bed.shim("tool");
+    for (pin, expected) in [
+        ("toolchain = \"$(touch owned)\"\n", "line 1: `$(touch owned)` is not a spec"),
+        ("12.4\n11.8\n", "line 2: one spec is enough"),
+    ] {
+        let path = bed.write("project/.cuenv", pin);
+        let output = bed.run("tool").output().unwrap();
+        assert_eq!(output.status.code(), Some(125));
+        let message = format!("cuenv: cannot use the pin `{}`: {expected}\n", path.display());
+        assert_eq!(String::from_utf8_lossy(&output.stderr), message);
+    }
+    assert!(!bed.path("project/owned").exists());
+}
+
+#[test]
+fn it_works_in_a_deleted_directory() {
+    let bed = Bed::new();
+    bed.program("bin/tool", "#!/bin/sh\necho ran\n");
+    bed.shim("tool");
+    bed.write("project/gone/x", "");
+    let script = "cd gone && rm -r ../gone && exec tool";
+    let output = bed.command(Path::new("/bin/sh")).args(["-c", script]).output().unwrap();
+    assert_eq!(output.stdout, b"ran\n", "{output:?}");
+}
+
+#[test]
+fn it_names_itself() {
+    let bed = Bed::new();
+    let own = bed.path("data/bin/cuenv-shim");
+    let seen = text(bed.command(&own).arg("--version"));
+    assert!(seen.contains(shims::program::MARKER));
+    let output = bed.command(&own).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(OsStr::from_bytes(&output.stderr).to_str().unwrap().contains("cuenv shim --help"));
+}
