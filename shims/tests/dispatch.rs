@@ -137,9 +137,7 @@ fn no_way_of_writing_a_path_makes_a_shim_find_itself() {
     bed.shim("tool");
     let shims = bed.path("data/shims").display().to_string();
     std::os::unix::fs::symlink(&shims, bed.path("alias")).unwrap();
-    std::fs::copy(bed.path("data/bin/cuenv-shim"), bed.path("copy-of-shim")).unwrap();
-    std::fs::create_dir(bed.path("copies")).unwrap();
-    std::fs::copy(bed.path("data/bin/cuenv-shim"), bed.path("copies/tool")).unwrap();
+    bed.copy(&bed.path("data/bin/cuenv-shim"), "copies/tool");
     let alias = bed.path("alias").display().to_string();
     let copies = bed.path("copies").display().to_string();
     let bin = bed.path("bin").display().to_string();
@@ -242,8 +240,7 @@ fn the_process_is_replaced() {
 #[test]
 fn a_name_of_the_callers_own_is_kept() {
     let bed = Bed::new();
-    bed.program("bin/tool", "");
-    std::fs::copy("/bin/cat", bed.path("bin/tool")).unwrap();
+    bed.copy(Path::new("/bin/cat"), "bin/tool");
     bed.shim("tool");
     let mut run = bed.run("tool");
     run.arg0("renamed").arg("/proc/self/cmdline");
@@ -261,7 +258,7 @@ fn too_many_arguments_are_said_to_be_too_many() {
     bed.shim("tool");
     // One more than the longest single word fits for the shim and not with what it adds: PATH grows.
     let long = format!("{}:/usr/bin:/bin", bed.path("bin").display());
-    let path = format!("{}:{long}", "/x".repeat((131_000 - long.len()) / 2));
+    let path = format!("{}:{long}", "/x".repeat((131_040 - long.len()) / 2));
     let output = bed.command(&bed.path("data/shims/tool")).env("PATH", &path).output().unwrap();
     assert_eq!(output.status.code(), Some(126), "{output:?}");
     assert!(String::from_utf8_lossy(&output.stderr).contains("Argument list too long"));

@@ -1,7 +1,6 @@
 //! A data directory, a project and a `PATH` of one's own, with the real shim binary in it.
 #![expect(clippy::unwrap_used, reason = "a bed that cannot be made is a failed test")]
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -20,14 +19,14 @@ impl Bed {
     pub(crate) fn named(name: &str) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let base = std::env::temp_dir().canonicalize().unwrap();
+        let base = Path::new(env!("CARGO_TARGET_TMPDIR"));
         let root = base.join(format!("cuenv-{}-{number}-{name}", std::process::id()));
         let bed = Self(root);
         for directory in ["data/bin", "data/shims", "project", "home", "bin"] {
             std::fs::create_dir_all(bed.path(directory)).unwrap();
         }
         // A hard link would be the same file for every bed, and two installations are two files.
-        std::fs::copy(env!("CARGO_BIN_EXE_cuenv-shim"), bed.path("data/bin/cuenv-shim")).unwrap();
+        bed.copy(Path::new(env!("CARGO_BIN_EXE_cuenv-shim")), "data/bin/cuenv-shim");
         bed
     }
 
@@ -43,9 +42,18 @@ impl Bed {
     }
 
     pub(crate) fn program(&self, below: &str, text: &str) -> PathBuf {
-        let path = self.write(below, text);
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-        path
+        let source = self.write("program.txt", text);
+        self.copy(&source, below)
+    }
+
+    /// Copies a program. Another process does it: a thread that forks while a file is open for writing here makes
+    /// the file busy for whoever runs it.
+    pub(crate) fn copy(&self, from: &Path, below: &str) -> PathBuf {
+        let to = self.path(below);
+        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+        let status = Command::new("install").args(["-m", "755"]).arg(from).arg(&to).status();
+        assert!(status.unwrap().success());
+        to
     }
 
     pub(crate) fn shim(&self, tool: &str) {
