@@ -179,6 +179,12 @@ pub enum LoadError {
         /// The name asked for.
         name: String,
     },
+    /// Only files of the other word size have that name.
+    #[error("{name}: wrong ELF class: ELFCLASS32")]
+    WrongClass {
+        /// The name asked for.
+        name: String,
+    },
     /// A file of that name ended the search, for it cannot be loaded.
     #[error("{path}: {reason}")]
     Refused {
@@ -198,7 +204,9 @@ pub struct Loaded {
     pub object: Rc<Object>,
     /// How it was found.
     pub rule: Rule,
-    /// Who asked for it first, as an index.
+    /// The object whose need brought it in, as an index: the next link of the chain of `DT_RPATH`.
+    ///
+    /// None for what `dlopen` brought in: the caller's search paths count for that one file, not for what it needs.
     pub loader: Option<usize>,
     names: Vec<String>,
     origin: String,
@@ -298,6 +306,9 @@ impl<'a> Loader<'a> {
         let answer = self.map(name, caller);
         self.lookups.push(Lookup { name: name.to_owned(), by: caller, answer: answer.clone() });
         let (index, _) = answer?;
+        if index >= before {
+            self.loaded[index].loader = None;
+        }
         if index < before {
             return Ok(index);
         }
@@ -335,7 +346,9 @@ impl<'a> Loader<'a> {
             let object = Rc::clone(&self.loaded[by].object);
             for name in &object.elf.needed {
                 let known = self.loaded.len();
-                let answer = self.map(name, by);
+                // A needed name is expanded before it is looked for, a name given to `dlopen` while it is.
+                let expanded = self.expanded(name, by);
+                let answer = self.map(expanded.as_deref().unwrap_or(name), by);
                 if let Ok((index, _)) = &answer
                     && *index >= known
                 {
@@ -349,11 +362,10 @@ impl<'a> Loader<'a> {
     /// Finds the object for `name`, and loads it (without what it needs) where it is not there yet.
     fn map(&mut self, name: &str, by: usize) -> Result<(usize, Rule), LoadError> {
         let expanded = self.expanded(name, by);
-        let name = expanded.as_deref().unwrap_or(name);
-        if let Some(index) = self.by_name(name) {
+        if let Some(index) = self.by_name(expanded.as_deref().unwrap_or(name)) {
             return Ok((index, Rule::Loaded));
         }
-        let candidate = self.find(name, by)?;
+        let candidate = self.find(name, expanded.as_deref().unwrap_or(name), by)?;
         let Candidate { path, rule, object } = candidate;
         let known = self.loaded.iter().position(|other| other.object.identity == object.identity);
         if let Some(index) = known {

@@ -24,6 +24,13 @@ pub struct Candidate {
     pub object: Rc<Object>,
 }
 
+/// Where a walk shows what it comes to.
+struct Sink<'s> {
+    each: &'s mut dyn FnMut(Candidate) -> bool,
+    /// A file of the other word size was passed over.
+    other_class: bool,
+}
+
 /// Which search path of an object.
 #[derive(Clone, Copy)]
 enum Tag {
@@ -44,21 +51,35 @@ impl Loader<'_> {
     /// What is loaded already is not considered. An error stands at the end where the search would stop on one.
     pub fn candidates(&self, name: &str, by: usize) -> (Vec<Candidate>, Option<LoadError>) {
         let mut found = Vec::new();
-        let error = self.walk(name, by, &mut |candidate| {
+        let mut each = |candidate| {
             found.push(candidate);
             false
-        });
+        };
+        let error = self.walk(name, by, &mut Sink { each: &mut each, other_class: false });
         (found, error.err())
     }
 
-    /// The first file that a search for `name` by the object `by` comes to.
-    pub(super) fn find(&self, name: &str, by: usize) -> Result<Candidate, LoadError> {
+    /// The first file that a search for `name` (tokens expanded: `expanded`) by the object `by` comes to.
+    pub(super) fn find(
+        &self,
+        name: &str,
+        expanded: &str,
+        by: usize,
+    ) -> Result<Candidate, LoadError> {
         let mut found = None;
-        self.walk(name, by, &mut |candidate| {
+        let mut each = |candidate| {
             found = Some(candidate);
             true
-        })?;
-        found.ok_or_else(|| LoadError::Missing { name: name.to_owned() })
+        };
+        let mut sink = Sink { each: &mut each, other_class: false };
+        self.walk(expanded, by, &mut sink)?;
+        let other_class = sink.other_class;
+        let name = name.to_owned();
+        match found {
+            Some(candidate) => Ok(candidate),
+            None if other_class => Err(LoadError::WrongClass { name }),
+            None => Err(LoadError::Missing { name }),
+        }
     }
 
     /// The name with its tokens (`$ORIGIN/libx.so`) replaced; `None` where it has none.
@@ -76,43 +97,38 @@ impl Loader<'_> {
         self.directories(&self.environment.library_path, &[':', ';'], &self.loaded[0])
     }
 
-    /// Calls `each` with every file on the way until it says true.
-    fn walk(
-        &self,
-        name: &str,
-        by: usize,
-        each: &mut dyn FnMut(Candidate) -> bool,
-    ) -> Result<(), LoadError> {
+    /// Shows every file on the way to the sink until that says enough.
+    fn walk(&self, name: &str, by: usize, sink: &mut Sink<'_>) -> Result<(), LoadError> {
         let asker = &self.loaded[by];
         if name.contains('/') {
-            return self.visit(name, &|| Rule::Path, each).map(|_| ());
+            return self.visit(name, &|| Rule::Path, sink).map(|_| ());
         }
-        if asker.object.elf.runpath.is_none() && self.walk_rpaths(name, by, each)? {
+        if asker.object.elf.runpath.is_none() && self.walk_rpaths(name, by, sink)? {
             return Ok(());
         }
         for directory in self.library_path.iter() {
             let rule = || Rule::LibraryPath { entry: directory.entry.clone() };
-            if self.visit_directory(name, directory, &rule, each)? {
+            if self.visit_directory(name, directory, &rule, sink)? {
                 return Ok(());
             }
         }
         for directory in self.path_of(asker, Tag::Runpath).iter() {
             let rule = || Rule::Runpath { of: asker.path.clone(), entry: directory.entry.clone() };
-            if self.visit_directory(name, directory, &rule, each)? {
+            if self.visit_directory(name, directory, &rule, sink)? {
                 return Ok(());
             }
         }
         let no_default = asker.object.elf.no_default_lib;
         if let Some(path) = self.host.cache.find(name, &self.host.hwcaps)
             && !(no_default && self.host.system_dirs.iter().any(|system| path.starts_with(system)))
-            && self.visit(path, &|| Rule::Cache, each)?
+            && self.visit(path, &|| Rule::Cache, sink)?
         {
             return Ok(());
         }
         if !no_default {
             for directory in self.defaults.iter() {
                 let rule = || Rule::Default { directory: directory.entry.clone() };
-                if self.visit_directory(name, directory, &rule, each)? {
+                if self.visit_directory(name, directory, &rule, sink)? {
                     return Ok(());
                 }
             }
@@ -121,12 +137,7 @@ impl Loader<'_> {
     }
 
     /// `DT_RPATH` of the object, of its loaders up the chain, and of the program.
-    fn walk_rpaths(
-        &self,
-        name: &str,
-        by: usize,
-        each: &mut dyn FnMut(Candidate) -> bool,
-    ) -> Result<bool, LoadError> {
+    fn walk_rpaths(&self, name: &str, by: usize, sink: &mut Sink<'_>) -> Result<bool, LoadError> {
         let mut chain = Vec::new();
         let mut at = Some(by);
         while let Some(index) = at {
@@ -141,7 +152,7 @@ impl Loader<'_> {
             for directory in self.path_of(carrier, Tag::Rpath).iter() {
                 let rule =
                     || Rule::Rpath { of: carrier.path.clone(), entry: directory.entry.clone() };
-                if self.visit_directory(name, directory, &rule, each)? {
+                if self.visit_directory(name, directory, &rule, sink)? {
                     return Ok(true);
                 }
             }
@@ -154,10 +165,10 @@ impl Loader<'_> {
         name: &str,
         directory: &Directory,
         rule: &dyn Fn() -> Rule,
-        each: &mut dyn FnMut(Candidate) -> bool,
+        sink: &mut Sink<'_>,
     ) -> Result<bool, LoadError> {
         for place in self.subdirectories(&directory.path).iter() {
-            if self.visit(&format!("{place}{name}"), rule, each)? {
+            if self.visit(&format!("{place}{name}"), rule, sink)? {
                 return Ok(true);
             }
         }
@@ -168,17 +179,21 @@ impl Loader<'_> {
         &self,
         path: &str,
         rule: &dyn Fn() -> Rule,
-        each: &mut dyn FnMut(Candidate) -> bool,
+        sink: &mut Sink<'_>,
     ) -> Result<bool, LoadError> {
         match self.files.open(&tokens::absolute(&self.environment.cwd, path)) {
             Opened::Missing => Ok(false),
             Opened::Refused(reason) => Err(LoadError::Refused { path: path.to_owned(), reason }),
             Opened::File(object) => {
                 // A file for another machine is passed over in silence.
-                if object.elf.class != Class::Bits64 || object.elf.machine != self.host.machine {
+                if object.elf.class != Class::Bits64 {
+                    sink.other_class = true;
                     return Ok(false);
                 }
-                Ok(each(Candidate { path: path.to_owned(), rule: rule(), object }))
+                if object.elf.machine != self.host.machine {
+                    return Ok(false);
+                }
+                Ok((sink.each)(Candidate { path: path.to_owned(), rule: rule(), object }))
             }
         }
     }

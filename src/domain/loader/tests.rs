@@ -267,6 +267,26 @@ fn dlopen_by_bare_name_uses_the_caller_and_fails_whole() {
 }
 
 #[test]
+fn the_callers_rpath_counts_for_the_opened_file_alone() {
+    let disk = |app: Library| {
+        Disk::default()
+            .with("/bin/app", &app.runpath("/x"))
+            .with("/x/a.so", &Library::new("a.so").rpath("/own"))
+            .with("/own/part.so", &Library::new("part.so").needs("other.so"))
+            .with("/own/other.so", &Library::new("other.so"))
+    };
+    let host = host();
+    let disk = disk(app());
+    let mut loader = Loader::start(&disk, &host, environment(""), "/bin/app").expect("there");
+    let a = loader.position("/x/a.so").expect("loaded");
+    assert_eq!(
+        loader.dlopen("part.so", a),
+        Err(LoadError::Missing { name: "other.so".to_owned() })
+    );
+    loader.dlopen("other.so", a).expect("found by the RPATH of a.so");
+}
+
+#[test]
 fn preloads_come_first_and_win_by_soname() {
     let disk = Disk::default()
         .with("/bin/app", &app().runpath("/x"))
