@@ -82,6 +82,7 @@ fn dispatch(cli: &Cli, process: &Process, output: &Output) -> Result<Exit, Failu
         Command::Own(args) => commands::own::run(&cx, args, &cli.global, output),
         Command::Completions(args) => commands::completions::run(args, output),
         Command::Complete(args) => commands::completions::answer(&cx, args, output),
+        Command::Probe(args) => Ok(commands::probe::run(process, args)),
         Command::Man(args) => commands::man::run(&cx, args, output),
         Command::Help(args) => commands::help::run(args, output),
     }

@@ -6,6 +6,8 @@ pub mod capability;
 pub mod compat;
 pub mod digest;
 pub mod elf;
+pub mod found;
+pub mod host;
 pub mod installation;
 pub mod layout;
 pub mod listing;

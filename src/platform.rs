@@ -1,9 +1,12 @@
 //! Effects: the only modules that touch the operating system, the network or a device.
 
 pub mod checkpoint;
+pub mod child;
 pub mod elf_file;
 pub mod flock;
 pub mod fs;
+pub mod gpu;
+pub mod host;
 pub mod http;
 pub mod identity;
 pub mod inflate;

@@ -105,6 +105,7 @@ fn machine(catalog: &Catalog, driver: &str, gpus: &str) -> Machine {
     };
     Machine {
         driver: (driver != "-").then(|| version(driver)),
+        driver_cuda: None,
         gpus: if gpus == "-" { Vec::new() } else { gpus.split(',').map(known).collect() },
     }
 }
@@ -253,4 +254,26 @@ fn a_release_newer_than_the_catalog_is_judged_by_its_predecessor() {
     assert!(!judge("7.0", "9.40.0.1").runs());
     assert_eq!(judge("9.0", "10.0.0.1"), CudnnVerdict::NoBuild);
     assert_eq!(judge("9.0", "8.9.7.29"), CudnnVerdict::NoBuild);
+}
+
+#[test]
+fn what_the_driver_says_itself_wins_over_the_table() {
+    let catalog = Catalog::builtin();
+    let knowledge = catalog.knowledge();
+    let grade = |driver: &str, says: &str, cuda: &str| {
+        let machine = Machine {
+            driver: (driver != "-").then(|| version(driver)),
+            driver_cuda: (says != "-").then(|| version(says)),
+            gpus: Vec::new(),
+        };
+        knowledge.judge(&machine, catalog.release(&version(cuda)).unwrap(), None).grade
+    };
+    // Jetson drivers count otherwise: 540.4.0 supports 12.6, which branch 535 does not.
+    assert_eq!(grade("540.4.0", "-", "12.6.3"), Grade::MinorCompat);
+    assert_eq!(grade("540.4.0", "12.6", "12.6.3"), Grade::Native);
+    assert_eq!(grade("-", "12.4", "12.6.3"), Grade::MinorCompat);
+    assert_eq!(grade("-", "12.4", "12.4.1"), Grade::Native);
+    assert_eq!(grade("-", "12.4", "13.0.0"), Grade::Impossible);
+    // A driver of Windows, seen from WSL2.
+    assert_eq!(grade("551.61", "-", "12.4.1"), Grade::Native);
 }

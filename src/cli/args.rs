@@ -74,6 +74,8 @@ pub enum Command {
     Completions(commands::completions::Args),
     #[command(name = "__complete", hide = true)]
     Complete(commands::completions::Words),
+    #[command(name = "__probe", hide = true)]
+    Probe(commands::probe::Args),
     Man(commands::man::Args),
     Help(commands::help::Args),
 }

@@ -4,4 +4,5 @@ pub mod completions;
 pub mod help;
 pub mod man;
 pub mod own;
+pub mod probe;
 pub mod r#where;

@@ -40,6 +40,9 @@ pub struct Knowledge<'a> {
 pub struct Machine {
     /// The driver, if there is one.
     pub driver: Option<Version>,
+    /// The newest CUDA that the driver itself says it supports; it wins over the table of branches, since Jetson
+    /// and Windows drivers count otherwise.
+    pub driver_cuda: Option<Version>,
     /// The GPUs, if they are known.
     pub gpus: Vec<MachineGpu>,
 }

@@ -44,6 +44,12 @@ impl Process {
         }
     }
 
+    /// Names the executable that stands for this program when it starts itself.
+    #[must_use]
+    pub fn with_exe(self, exe: &Path) -> Self {
+        Self { exe: Some(exe.to_owned()), ..self }
+    }
+
     /// Returns this process as if it had been started in `directory` (relative to the working directory).
     pub fn in_directory(&self, directory: &Path) -> std::io::Result<Self> {
         let directory = self.cwd.as_deref().unwrap_or(Path::new("/")).join(directory);

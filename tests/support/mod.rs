@@ -1,3 +1,4 @@
 //! Support for the black-box tests.
 
+pub mod host;
 pub mod sandbox;

@@ -74,22 +74,28 @@ impl Knowledge<'_> {
 
     /// Judges a CUDA release on a machine's driver.
     pub fn judge_driver(&self, machine: &Machine, release: &Release) -> DriverVerdict {
-        let Some(driver) = &machine.driver else { return DriverVerdict::Unknown };
-        let driver_cuda = self.driver_cuda(driver).cloned();
-        let major = release.version.major();
-        if let Some(driver_cuda) = &driver_cuda
-            && *driver_cuda >= release.version.major_minor()
-        {
+        let driver = machine.driver.as_ref();
+        let of_table = || driver.and_then(|driver| self.driver_cuda(driver)).cloned();
+        let driver_cuda = machine.driver_cuda.clone().or_else(of_table);
+        if driver.is_none() && driver_cuda.is_none() {
+            return DriverVerdict::Unknown;
+        }
+        let wanted = release.version.major_minor();
+        if let Some(driver_cuda) = driver_cuda.as_ref().filter(|own| **own >= wanted) {
             return DriverVerdict::Native { driver_cuda: driver_cuda.clone() };
         }
+        let major = release.version.major();
         // A major without a floor is newer than this catalog: its first native driver is the best number there is.
         let floor = self.oldest_driver(major).or(release.driver.as_ref());
         let Some(needs) = floor.cloned() else { return DriverVerdict::Unknown };
+        // Where only the driver's CUDA is known, one of the same major comes from a driver that is new enough.
+        let same_major = driver_cuda.as_ref().is_some_and(|own| own.major() == major);
+        let enough = driver.map_or(same_major, |driver| *driver >= needs);
         match driver_cuda {
-            Some(driver_cuda) if *driver >= needs => {
+            Some(driver_cuda) if enough => {
                 DriverVerdict::MinorCompat { driver_cuda, native_from: release.driver.clone() }
             }
-            driver_cuda if self.may_be_forward_compatible(machine, driver) => {
+            driver_cuda if self.may_be_forward_compatible(machine) => {
                 DriverVerdict::ForwardCompat { driver_cuda, needs }
             }
             driver_cuda => DriverVerdict::TooOld { driver_cuda, needs },
@@ -97,9 +103,9 @@ impl Knowledge<'_> {
     }
 
     /// Tells whether the forward-compatibility package works here: on the right kinds of GPU only, all of them.
-    fn may_be_forward_compatible(&self, machine: &Machine, driver: &Version) -> bool {
+    fn may_be_forward_compatible(&self, machine: &Machine) -> bool {
         let rule = &self.drivers.forward_compat;
-        driver.major() >= rule.oldest_branch
+        machine.driver.as_ref().is_some_and(|driver| driver.major() >= rule.oldest_branch)
             && !machine.gpus.is_empty()
             && machine
                 .gpus
