@@ -14,6 +14,7 @@ mod support;
 
 mod host;
 mod loader;
+mod mirrors;
 mod usage;
 
 #[test]

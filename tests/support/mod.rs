@@ -1,4 +1,6 @@
 //! Support for the black-box tests.
 
 pub mod host;
+pub mod index;
 pub mod sandbox;
+pub mod wheel;
