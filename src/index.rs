@@ -17,6 +17,7 @@ mod metadata;
 mod page;
 mod zip_tail;
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -45,7 +46,7 @@ const MAX_LISTING: u64 = 64 << 20;
 const PARALLEL: usize = 8;
 
 /// Where to look, and how long an answer stays fresh.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Options {
     /// Addresses of Simple API indexes, in order of preference.
     pub indexes: Vec<Url>,
@@ -55,6 +56,19 @@ pub struct Options {
     pub cache: PathBuf,
     /// How long a kept answer is used without asking again.
     pub fresh_for: Duration,
+}
+
+impl fmt::Debug for Options {
+    /// Without the users and passwords that addresses may hold.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let indexes: Vec<_> = self.indexes.iter().map(safe_url).collect();
+        f.debug_struct("Options")
+            .field("indexes", &indexes)
+            .field("directories", &self.directories)
+            .field("cache", &self.cache)
+            .field("fresh_for", &self.fresh_for)
+            .finish()
+    }
 }
 
 /// A failure to learn what indexes offer.
@@ -152,7 +166,7 @@ impl<'a> Index<'a> {
         }
         let text = metadata::fetch(self.http, wheel)?;
         if let Some(digest) = &wheel.digest {
-            self.cache.keep_metadata(digest, &text)?;
+            self.cache.keep_metadata(digest, &text);
         }
         Ok(text)
     }
@@ -251,8 +265,8 @@ impl<'a> Index<'a> {
                 return Ok(Some(listing));
             }
         }
-        let response = match self.ask(&url, kept.as_ref()) {
-            Ok(response) => response,
+        let (response, body) = match self.ask(&url, kept.as_ref()) {
+            Ok(answer) => answer,
             Err(error) if error.is_not_found() => return Ok(None),
             Err(error) => return Err(error.into()),
         };
@@ -260,24 +274,25 @@ impl<'a> Index<'a> {
             && let Some(kept) = kept
         {
             let listing = parse(distribution, &kept.url, &kept)?;
-            self.cache.keep_listing(&url, &kept.renewed())?;
+            self.cache.keep_listing(&url, &kept.renewed());
             return Ok(Some(listing));
         }
-        let answer = Cached::from_response(response, MAX_LISTING)?;
+        let answer = Cached::from_answer(&response, body);
         let listing = parse(distribution, &answer.url, &answer)?;
-        self.cache.keep_listing(&url, &answer)?;
+        self.cache.keep_listing(&url, &answer);
         Ok(Some(listing))
     }
 
-    fn ask(&self, url: &Url, kept: Option<&Cached>) -> Result<Response, http::Error> {
+    fn ask(&self, url: &Url, kept: Option<&Cached>) -> Result<(Response, String), http::Error> {
         let mut headers = vec![("accept", ACCEPT), ("accept-encoding", "gzip")];
         if let Some(kept) = kept {
             headers.extend(kept.etag.as_deref().map(|tag| ("if-none-match", tag)));
             headers.extend(kept.last_modified.as_deref().map(|date| ("if-modified-since", date)));
         }
-        match self.http.get(url, &headers) {
+        match self.http.get_text(url, &headers, MAX_LISTING) {
             Err(error) if error.status() == Some(406) => {
-                self.http.get(url, &[("accept", ACCEPT_HTML), ("accept-encoding", "gzip")])
+                let headers = [("accept", ACCEPT_HTML), ("accept-encoding", "gzip")];
+                self.http.get_text(url, &headers, MAX_LISTING)
             }
             answer => answer,
         }

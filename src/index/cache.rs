@@ -9,7 +9,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use super::Error;
 use crate::domain::digest::Digest;
 use crate::platform::http::{Response, Url, safe_url};
 
@@ -44,13 +43,12 @@ struct Head {
 }
 
 impl Cached {
-    pub(super) fn from_response(response: Response, limit: u64) -> Result<Self, Error> {
+    pub(super) fn from_answer(response: &Response, body: String) -> Self {
         let header = |name| response.header(name).map(str::to_owned);
         let (content_type, etag, last_modified) =
             (header("content-type"), header("etag"), header("last-modified"));
         let url = response.url().to_string();
-        let body = response.text(limit)?;
-        Ok(Self { url, content_type, etag, last_modified, body, fetched: now() })
+        Self { url, content_type, etag, last_modified, body, fetched: now() }
     }
 
     pub(super) fn is_fresh(&self, limit: Duration) -> bool {
@@ -82,7 +80,7 @@ impl Cache {
         })
     }
 
-    pub(super) fn keep_listing(&self, url: &Url, answer: &Cached) -> Result<(), Error> {
+    pub(super) fn keep_listing(&self, url: &Url, answer: &Cached) {
         let head = Head {
             form: FORM,
             url: answer.url.clone(),
@@ -91,16 +89,17 @@ impl Cache {
             last_modified: answer.last_modified.clone(),
             fetched: answer.fetched,
         };
-        let head = serde_json::to_string(&head).map_err(std::io::Error::other)?;
-        write(&self.listing_file(url), &format!("{head}\n{}", answer.body))
+        if let Ok(head) = serde_json::to_string(&head) {
+            keep(&self.listing_file(url), &format!("{head}\n{}", answer.body));
+        }
     }
 
     pub(super) fn metadata(&self, digest: &Digest) -> Option<String> {
         fs_err::read_to_string(self.metadata_file(digest)).ok()
     }
 
-    pub(super) fn keep_metadata(&self, digest: &Digest, text: &str) -> Result<(), Error> {
-        write(&self.metadata_file(digest), text)
+    pub(super) fn keep_metadata(&self, digest: &Digest, text: &str) {
+        keep(&self.metadata_file(digest), text);
     }
 
     /// One file an address; the address itself is not in the name, since it can hold any character.
@@ -115,24 +114,16 @@ impl Cache {
     }
 }
 
-fn write(path: &Path, text: &str) -> Result<(), Error> {
+/// Writes a file of the cache. A failure is no failure: a cache that cannot be written, in a read-only home or on a
+/// full disk, costs time and nothing else.
+fn keep(path: &Path, text: &str) {
     let directory = path.parent().unwrap_or(Path::new("."));
-    let kept = fs_err::create_dir_all(directory).and_then(|()| {
+    let _ = fs_err::create_dir_all(directory).and_then(|()| {
         let mut file = tempfile::NamedTempFile::new_in(directory)?;
         file.write_all(text.as_bytes())?;
         file.persist(path)?;
         Ok(())
     });
-    match kept {
-        // A cache that cannot be written costs time and nothing else: read-only homes are real.
-        Err(error) if is_read_only(&error) => Ok(()),
-        kept => Ok(kept?),
-    }
-}
-
-fn is_read_only(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
-    matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem | StorageFull | QuotaExceeded)
 }
 
 fn now() -> u64 {

@@ -49,8 +49,8 @@ fn beside(http: &Http, wheel: &Url, promised: MetadataFile) -> Result<Option<Str
     let MetadataFile::Beside(digest) = promised else { return Ok(None) };
     let mut url = wheel.clone();
     url.set_path(&format!("{}.metadata", wheel.path()));
-    let text = match http.get(&url, &[]).and_then(|response| response.text(MAX_METADATA)) {
-        Ok(text) => text,
+    let text = match http.get_text(&url, &[], MAX_METADATA) {
+        Ok((_, text)) => text,
         Err(error) if error.status().is_some() => return Ok(None),
         Err(error) => return Err(error.into()),
     };

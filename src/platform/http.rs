@@ -145,6 +145,27 @@ impl Http {
         }
     }
 
+    /// [`Http::get`] and the body as text of at most `limit` bytes; a body that breaks off is asked for again.
+    /// The response is handed back for its headers.
+    pub fn get_text(
+        &self,
+        url: &Url,
+        headers: &[(&'static str, &str)],
+        limit: u64,
+    ) -> Result<(Response, String), Error> {
+        let mut backoff = self.backoff();
+        loop {
+            let answer = self.get_once(url, headers).and_then(|mut response| {
+                let text = response.text(limit)?;
+                Ok((response, text))
+            });
+            match answer {
+                Err(error) => backoff.again(error)?,
+                done => return done,
+            }
+        }
+    }
+
     /// Asks for a part of `url`. `validator` (an ETag or date seen before) makes the server send the
     /// whole body when the file has changed since.
     ///

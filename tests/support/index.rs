@@ -273,7 +273,14 @@ fn file_digest(path: &Path) -> Digest {
     }
     use sha2::Digest as _;
     let mut hasher = sha2::Sha256::new();
-    io::copy(&mut std::fs::File::open(path).unwrap(), &mut hasher).unwrap();
+    let mut file = std::fs::File::open(path).unwrap();
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut buffer).unwrap() {
+            0 => break,
+            count => hasher.update(&buffer[..count]),
+        }
+    }
     let digest = Digest::from_bytes(hasher.finalize().into());
     let _ = std::fs::write(note, digest.to_string());
     digest

@@ -94,7 +94,7 @@ impl Response {
     }
 
     /// Reads the whole body as text of at most `limit` bytes, inflating it if it came compressed.
-    pub fn text(mut self, limit: u64) -> Result<String, Error> {
+    pub fn text(&mut self, limit: u64) -> Result<String, Error> {
         let url = self.shown();
         let gzip = match self.header("content-encoding") {
             None | Some("" | "identity") => false,
@@ -107,9 +107,9 @@ impl Response {
         let mut bytes = Vec::new();
         // One byte more than allowed tells "exactly at the limit" from "beyond".
         let outcome = if gzip {
-            GzDecoder::new(&mut self).take(limit + 1).read_to_end(&mut bytes)
+            GzDecoder::new(&mut *self).take(limit + 1).read_to_end(&mut bytes)
         } else {
-            (&mut self).take(limit + 1).read_to_end(&mut bytes)
+            self.take(limit + 1).read_to_end(&mut bytes)
         };
         if let Err(error) = outcome {
             return Err(Error::from_io(error).unwrap_or_else(|error| Error::BadBody {
