@@ -98,7 +98,7 @@ fn a_redirect_to_another_host_carries_no_credentials() {
     credentials.add_from_url(&with_user);
     let http = Http::new(Config { credentials, ..Config::default() });
 
-    let response = http.get(&index, &[]).expect("followed");
+    let mut response = http.get(&index, &[]).expect("followed");
     assert_eq!(response.url().as_str(), elsewhere);
     assert_eq!(response.text(10).expect("text"), "bytes");
     assert!(index_requests.recv().expect("asked").contains("authorization: basic"));
@@ -146,7 +146,7 @@ fn ranges_are_checked_and_a_whole_answer_is_recognised() {
         answer("416 No", "content-range: bytes */9\r\n", ""),
     ]);
     let http = client(0);
-    let part = http.get_range(&url, ByteRange::Span(2, 5), Some("\"tag\"")).expect("part");
+    let mut part = http.get_range(&url, ByteRange::Span(2, 5), Some("\"tag\"")).expect("part");
     assert!(part.is_partial());
     assert_eq!(part.total_size(), Some(9));
     assert_eq!(part.text(9).expect("text"), "cde");
