@@ -15,6 +15,7 @@ mod support;
 mod host;
 mod loader;
 mod mirrors;
+mod network;
 mod usage;
 
 #[test]

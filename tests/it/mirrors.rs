@@ -12,6 +12,8 @@ use cuenv::platform::http::{self, Config, Http, Retry, Url};
 use crate::support::index::{Fault, Index};
 use crate::support::wheel::{Builder, Wheel};
 
+type Change = fn(&mut crate::support::index::Options);
+
 const FIT: Fit = Fit::Linux(Target::LinuxX86_64, None);
 
 struct World {
@@ -32,7 +34,7 @@ impl World {
         Self { server, cache, wheel }
     }
 
-    fn http(&self, change: impl FnOnce(&mut Config)) -> Http {
+    fn http(change: impl FnOnce(&mut Config)) -> Http {
         let mut config = Config {
             idle_timeout: Duration::from_millis(800),
             retry: Retry { times: 2, first: Duration::from_millis(1), ..Retry::default() },
@@ -52,12 +54,12 @@ impl World {
     }
 
     fn list(&self) -> Result<Listing, Error> {
-        let http = self.http(|_| {});
+        let http = Self::http(|_| {});
         Client::new(&http, self.options()).listing("nvidia-cublas-cu12")
     }
 
     fn metadata(&self) -> Result<String, Error> {
-        let http = self.http(|_| {});
+        let http = Self::http(|_| {});
         let client = Client::new(&http, self.options());
         let listing = client.listing("nvidia-cublas-cu12")?;
         client.metadata(listing.choose(FIT, |_| true).expect("one wheel"))
@@ -76,7 +78,6 @@ fn every_form_gives_the_same_wheel() {
     assert_eq!((plain.wheels.len(), plain.others), (1, 1));
     assert_eq!(plain.wheels[0].digest, Some(world.wheel.digest()));
     assert_eq!(plain.wheels[0].size, Some(world.wheel.bytes.len() as u64));
-    type Change = fn(&mut crate::support::index::Options);
     let forms: [(&str, Change); 7] = [
         ("html", |options| options.html_only = true),
         ("406 for JSON", |options| options.refuse_json = true),
@@ -110,7 +111,6 @@ fn metadata_comes_by_the_cheapest_way_the_server_has() {
         .header("Requires-Dist: nvidia-cuda-nvrtc-cu12")
         .file("nvidia/cublas/lib/libcublas.so.12", noise)
         .build();
-    type Change = fn(&mut crate::support::index::Options);
     let ways: [(&str, Change, &[&str]); 6] = [
         ("promised and there", |options| options.metadata = true, &[".metadata None"]),
         (
@@ -175,7 +175,7 @@ fn the_first_index_that_knows_a_distribution_is_the_only_one() {
     let only_here = Builder::new("nvidia-nccl-cu12", "2.21.5").build();
     other.add(&newer);
     other.add(&only_here);
-    let http = world.http(|_| {});
+    let http = World::http(|_| {});
     let mut options = world.options();
     options.indexes.push(url(&other.url()));
     let client = Client::new(&http, options);
@@ -194,7 +194,7 @@ fn a_failing_index_is_not_taken_for_one_that_does_not_know() {
     let world = World::new();
     let other = Index::start();
     other.add(&world.wheel);
-    let http = world.http(|_| {});
+    let http = World::http(|_| {});
     let mut options = world.options();
     options.indexes.push(url(&other.url()));
     world.server.fault("cublas", usize::MAX, Fault::Status(500, None));
@@ -241,7 +241,7 @@ fn a_kept_answer_is_reused_then_revalidated_and_used_offline_at_any_age() {
     let world = World::new();
     world.server.set(|options| options.etag = true);
     let first = world.list().unwrap();
-    let http = world.http(|_| {});
+    let http = World::http(|_| {});
     let fresh = Options { fresh_for: Duration::from_mins(1), ..world.options() };
     assert_eq!(Client::new(&http, fresh).listing("nvidia-cublas-cu12").unwrap(), first);
     assert_eq!(world.server.count("cublas"), 1);
@@ -255,7 +255,7 @@ fn a_kept_answer_is_reused_then_revalidated_and_used_offline_at_any_age() {
     assert_eq!(world.list().unwrap().wheels.len(), 2);
 
     world.server.forget();
-    let offline = world.http(|config| config.offline = true);
+    let offline = World::http(|config| config.offline = true);
     let client = Client::new(&offline, world.options());
     assert_eq!(client.listing("nvidia-cublas-cu12").unwrap().wheels.len(), 2);
     let error = client.listing("nvidia-nccl-cu12").unwrap_err();
@@ -272,7 +272,7 @@ fn a_damaged_cache_is_fetched_anew() {
     for entry in std::fs::read_dir(directory).unwrap() {
         std::fs::write(entry.unwrap().path(), "{\"form\": 1}\nrubbish").unwrap();
     }
-    let http = world.http(|_| {});
+    let http = World::http(|_| {});
     let fresh = Options { fresh_for: Duration::from_mins(1), ..world.options() };
     assert_eq!(Client::new(&http, fresh).listing("nvidia-cublas-cu12").unwrap().wheels.len(), 1);
     assert_eq!(world.server.count("cublas"), 2);
@@ -281,7 +281,7 @@ fn a_damaged_cache_is_fetched_anew() {
 #[test]
 fn a_cache_that_cannot_be_written_is_no_failure() {
     let world = World::new();
-    let http = world.http(|_| {});
+    let http = World::http(|_| {});
     let options = Options { cache: PathBuf::from("/proc/nowhere"), ..world.options() };
     // As root every directory can be written, but not one in /proc.
     let listing = Client::new(&http, options).listing("nvidia-cublas-cu12");
@@ -300,7 +300,7 @@ fn credentials_reach_their_index_and_no_message() {
     assert!(matches!(world.list(), Err(Error::Http(http::Error::Status { status: 401, .. }))));
 
     let with_user = url(&world.server.url().replace("://", "://bob:hunter2@"));
-    let http = world.http(|config| config.credentials.add_from_url(&with_user));
+    let http = World::http(|config| config.credentials.add_from_url(&with_user));
     let options = Options { indexes: vec![with_user], ..world.options() };
     let client = Client::new(&http, options);
     let listing = client.listing("nvidia-cublas-cu12").unwrap();
@@ -329,7 +329,7 @@ fn a_lock_finds_its_file_by_digest_wherever_it_is() {
     let world = World::new();
     let yanked = Builder::new("nvidia-cublas-cu12", "12.4.5.7").build();
     world.server.add_with(&yanked, Some("Broken release"), None);
-    let http = world.http(|_| {});
+    let http = World::http(|_| {});
     let client = Client::new(&http, world.options());
     let locate = |wheel: &Wheel| client.locate(&wheel.distribution, &wheel.file, &wheel.digest());
     assert_eq!(locate(&world.wheel).unwrap().name.file, world.wheel.file);
@@ -356,7 +356,7 @@ fn a_directory_of_wheels_comes_first_and_needs_no_network() {
     std::fs::create_dir(&directory).unwrap();
     std::fs::write(directory.join(&world.wheel.file), &world.wheel.bytes).unwrap();
     std::fs::write(directory.join("notes.txt"), "no wheel").unwrap();
-    let offline = world.http(|config| config.offline = true);
+    let offline = World::http(|config| config.offline = true);
     let options = Options { directories: vec![directory.clone()], ..world.options() };
     let client = Client::new(&offline, options);
     let listing = client.listing("nvidia-cublas-cu12").unwrap();
@@ -373,7 +373,7 @@ fn a_directory_of_wheels_comes_first_and_needs_no_network() {
 fn what_is_no_index_is_said_to_be_none() {
     let world = World::new();
     world.server.add_bytes("nvidia-nccl-cu12", "login.html", b"");
-    let http = world.http(|_| {});
+    let http = World::http(|_| {});
     let client = Client::new(&http, world.options());
     let error = client.listing("nvidia-nccl-cu12").unwrap_err();
     assert!(matches!(&error, Error::NotAListing { .. }), "{error}");
@@ -388,16 +388,58 @@ fn many_listings_come_in_the_order_asked() {
     for name in names.iter().filter(|name| !name.contains("part7-")) {
         world.server.add(&Builder::new(name, "1").build());
     }
-    let http = world.http(|_| {});
+    let http = World::http(|_| {});
     let client = Client::new(&http, world.options());
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     for (name, listing) in names.iter().zip(client.listings(&names)) {
         match listing {
             Ok(listing) => assert_eq!(listing.distribution, *name),
             Err(error) => {
-                assert!(matches!(error, Error::NotFound { .. }) && name.contains("part7-"))
+                assert!(matches!(error, Error::NotFound { .. }) && name.contains("part7-"));
             }
         }
     }
     assert_eq!(world.server.count("/simple/"), 30);
+}
+
+#[test]
+#[ignore = "needs the network"]
+fn the_real_index_lists_cuda_and_its_metadata() {
+    let cache = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let process = cuenv::platform::process::Process::from_os();
+    let layout = cuenv::domain::layout::Layout::under(cache.path());
+    let settings = cuenv::settings::Settings::load(&process, &layout, &Default::default()).unwrap();
+    let http = Http::new(settings.http.clone());
+    let options = Options {
+        indexes: settings.indexes_or_pip(&process),
+        directories: Vec::new(),
+        cache: layout.listings(),
+        fresh_for: settings.fresh_for,
+    };
+    let client = Client::new(&http, options);
+    let begun = std::time::Instant::now();
+    let listing = client.listing("cuda-toolkit").unwrap();
+    let wanted: pep440_rs::VersionSpecifiers = "==12.4.1".parse().unwrap();
+    let wheel = listing.choose(Fit::Any, |version| wanted.contains(version)).unwrap();
+    let metadata: cuenv::domain::requirement::Metadata =
+        cuenv::domain::requirement::Metadata::parse(&client.metadata(wheel).unwrap()).unwrap();
+    println!("metapackage: {:?}", begun.elapsed());
+    let environment =
+        cuenv::domain::marker::Environment { target: Target::LinuxX86_64, extra: "all" };
+    let requires: Vec<_> = metadata.requires_in(&environment).collect();
+    assert_eq!(requires.len(), 20);
+    let names: Vec<&str> = requires.iter().map(|one| one.distribution.as_str()).collect();
+    let listings = client.listings(&names);
+    println!("and {} listings: {:?}", names.len(), begun.elapsed());
+    for (requirement, listing) in requires.iter().zip(listings) {
+        let listing = listing.unwrap();
+        let wheel = listing.choose(FIT, |version| requirement.accepts(version)).unwrap();
+        assert!(wheel.digest.is_some() && wheel.size.is_some());
+        println!("{} <- {requirement}", wheel.name.file);
+    }
+    // A large wheel: the end of it is enough.
+    let cublas = client.listing("nvidia-cublas-cu12").unwrap();
+    let text = client.metadata(cublas.choose(FIT, |_| true).unwrap()).unwrap();
+    assert!(text.contains("Name: nvidia-cublas-cu12"), "{text}");
+    println!("and the metadata of cublas: {:?}", begun.elapsed());
 }

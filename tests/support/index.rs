@@ -14,11 +14,13 @@ use std::thread;
 use std::time::Duration;
 
 use cuenv::domain::digest::Digest;
+use sha2::Digest as _;
 
 use super::wheel::Wheel;
 
 /// What kind of mirror this is.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a kind of mirror, and they combine")]
 pub struct Options {
     /// Lists in HTML only, whatever is asked for.
     pub html_only: bool,
@@ -271,7 +273,6 @@ fn file_digest(path: &Path) -> Digest {
     {
         return known;
     }
-    use sha2::Digest as _;
     let mut hasher = sha2::Sha256::new();
     let mut file = std::fs::File::open(path).unwrap();
     let mut buffer = vec![0; 1 << 20];
@@ -525,18 +526,14 @@ fn file_answer(state: &State, file: &str, request: &Request) -> Answer {
     if let Some(range) = request.header("range").filter(|_| !options.no_range && !changed) {
         let suffix = range.starts_with("bytes=-");
         if !(suffix && options.no_suffix_range) {
-            match span(range, total) {
-                Some((start, end)) => {
-                    answer.status = 206;
-                    answer.part = (start, end);
-                    answer
-                        .headers
-                        .push(("content-range", format!("bytes {start}-{}/{total}", end - 1)));
-                }
-                None => {
-                    answer = Answer::empty(416);
-                    answer.headers.push(("content-range", format!("bytes */{total}")));
-                }
+            if let Some((start, end)) = span(range, total) {
+                let sent = format!("bytes {start}-{}/{total}", end - 1);
+                answer.status = 206;
+                answer.part = (start, end);
+                answer.headers.push(("content-range", sent));
+            } else {
+                answer = Answer::empty(416);
+                answer.headers.push(("content-range", format!("bytes */{total}")));
             }
         }
     }
@@ -613,7 +610,7 @@ fn send(stream: &mut dyn Write, answer: &Answer, fault: Option<&Fault>) -> io::R
     }
     stream.flush()?;
     if let Some(Fault::StallAfter(_)) = fault {
-        thread::sleep(Duration::from_secs(60));
+        thread::sleep(Duration::from_mins(1));
     }
     Ok(stop == end)
 }

@@ -3,4 +3,5 @@
 pub mod host;
 pub mod index;
 pub mod sandbox;
+pub mod tls;
 pub mod wheel;

@@ -123,7 +123,7 @@ impl Builder {
     }
 
     /// Hostile: the last file is a symbolic link; its data is where it points.
-    pub fn as_symlink(self) -> Self {
+    pub fn symlink(self) -> Self {
         self.last(|member| member.mode = 0o120_777)
     }
 

@@ -80,14 +80,11 @@ pub(super) fn reason(error: &(dyn std::error::Error + 'static)) -> Option<String
         if let Some(found) = current.downcast_ref::<rustls::Error>() {
             return Some(found.to_string());
         }
-        // An `io::Error` hides what it wraps from `source()`.
-        if let Some(inner) =
-            current.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref)
-            && let Some(found) = inner.downcast_ref::<rustls::Error>()
-        {
-            return Some(found.to_string());
-        }
-        next = current.source();
+        // An `io::Error` hides what it wraps from `source()`, and one may wrap another.
+        next = match current.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref) {
+            Some(inner) => Some(inner),
+            None => current.source(),
+        };
     }
     None
 }
