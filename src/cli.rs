@@ -12,10 +12,12 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::context::Context;
-use crate::domain::layout::Layout;
+use crate::catalog::Catalog;
+use crate::context::{Context, directories};
+use crate::domain::target::Target;
 use crate::platform::process::Process;
 use crate::progress::{Progress, Silent};
+use crate::settings::{Overrides, Settings};
 use args::{Cli, ColorChoice, Command, Global};
 use exit::Exit;
 use failure::Failure;
@@ -71,13 +73,25 @@ fn dispatch(cli: &Cli, process: &Process, output: &Output) -> Result<Exit, Failu
     } else {
         progress::for_terminal(process.stderr_is_terminal())
     };
-    let home = process.var("CUENV_HOME").unwrap_or("/nonexistent");
+    let Some((dirs, layout)) = directories(process) else {
+        return Err(Failure::no_home());
+    };
+    let overrides = Overrides { offline: cli.global.offline, jobs: cli.command.jobs() };
+    let settings = Settings::load(process, &layout, &overrides)?;
+    let catalog = Catalog::load(&layout.manifests())?;
     let cx = Context {
         process,
-        layout: Layout::under(std::path::Path::new(home)),
+        dirs,
+        layout,
+        settings,
+        catalog,
+        target: Target::host(),
         progress: bars.as_ref(),
     };
     match &cli.command {
+        Command::Use(args) => commands::r#use::run(&cx, args, output),
+        Command::Install(args) => commands::install::run(&cx, args, output),
+        Command::Resolve(args) => commands::resolve::run(&cx, args, output),
         Command::Where(args) => commands::r#where::run(&cx, args, output),
         Command::Own(args) => commands::own::run(&cx, args, &cli.global, output),
         Command::Completions(args) => commands::completions::run(args, output),

@@ -1,6 +1,13 @@
 //! Use cases: one a file; each takes the context and a request, returns a report, prints nothing.
 
+pub mod answer;
 pub mod complete;
 pub mod host;
+pub mod install;
+pub mod machine;
+pub mod network;
+pub mod pin;
+pub mod project_install;
 pub mod resolve;
+pub mod selection;
 pub mod self_uninstall;

@@ -33,8 +33,8 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("cli", &["domain", "platform", "progress", "render", "catalog", "settings", "context", "ops"]),
 ];
 
-/// The one file that may name every error below it: it maps each to a code and an advice.
-const FAILURE: &str = "src/cli/failure.rs";
+/// The one place that may name every error below it: it maps each to a code and an advice.
+const FAILURE: &str = "src/cli/failure";
 
 fn rust_files(directory: &Path, into: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).unwrap() {
@@ -82,7 +82,7 @@ fn no_module_names_a_higher_floor() {
         let relative = path.strip_prefix(root).unwrap();
         let Some(module) = relative.components().nth(1) else { continue };
         let module = module.as_os_str().to_string_lossy().trim_end_matches(".rs").to_owned();
-        if ["main", "lib"].contains(&module.as_str()) || relative == Path::new(FAILURE) {
+        if ["main", "lib"].contains(&module.as_str()) || relative.starts_with(FAILURE) {
             continue;
         }
         let Some((_, allowed)) = FLOORS.iter().find(|(name, _)| *name == module) else {

@@ -68,6 +68,9 @@ pub enum ColorChoice {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    Use(commands::r#use::Args),
+    Install(commands::install::Args),
+    Resolve(commands::resolve::Args),
     Where(commands::r#where::Args),
     #[command(name = "self")]
     Own(commands::own::Args),
@@ -78,4 +81,14 @@ pub enum Command {
     Probe(commands::probe::Args),
     Man(commands::man::Args),
     Help(commands::help::Args),
+}
+
+impl Command {
+    /// Returns how many wheels to work on at once, where a command takes that.
+    pub fn jobs(&self) -> Option<usize> {
+        match self {
+            Self::Install(args) => args.jobs(),
+            _ => None,
+        }
+    }
 }

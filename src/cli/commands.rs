@@ -2,7 +2,10 @@
 
 pub mod completions;
 pub mod help;
+pub mod install;
 pub mod man;
 pub mod own;
 pub mod probe;
+pub mod resolve;
+pub mod r#use;
 pub mod r#where;

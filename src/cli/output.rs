@@ -53,6 +53,11 @@ impl Output {
         if self.json { self.json(report) } else { self.text(&report.to_string()) }
     }
 
+    /// Prints the report of a command that changes something: as [`Output::report`], and nothing with `--quiet`.
+    pub fn result<T: Serialize + Display>(&self, report: &T) -> Result<(), Failure> {
+        if self.quiet && !self.json { Ok(()) } else { self.report(report) }
+    }
+
     /// Prints a value as the JSON document of this command.
     pub fn json<T: Serialize>(&self, report: &T) -> Result<(), Failure> {
         let document = Document { schema: SCHEMA, report };

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::domain::compat::{CudnnVerdict, DriverVerdict, GpuVerdict, Machine, Verdict};
 use crate::domain::resolution::Resolution;
+use crate::domain::spec::Spec;
 
 /// A resolution as a report.
 #[derive(Debug, Serialize)]
@@ -19,6 +20,18 @@ pub struct ResolveReport {
     /// The wheels with their reasons.
     #[serde(flatten)]
     pub resolution: Resolution,
+}
+
+impl ResolveReport {
+    /// Reports how `spec` was answered.
+    pub fn new(spec: &Spec, resolution: Resolution) -> Self {
+        Self {
+            spec: spec.to_string(),
+            toolchain: resolution.toolchain(),
+            download_bytes: resolution.download_size(),
+            resolution,
+        }
+    }
 }
 
 impl fmt::Display for ResolveReport {

@@ -1,0 +1,102 @@
+//! Specs without an answer, and answers that cannot be installed.
+
+use super::Failure;
+use crate::cli::exit::Exit;
+use crate::domain::listing::Refusal;
+use crate::domain::size::megabytes;
+use crate::ops::resolve::ResolveError;
+use crate::ops::{answer, install};
+
+impl From<answer::Error> for Failure {
+    fn from(error: answer::Error) -> Self {
+        match error {
+            answer::Error::Resolve(error) => error.into(),
+            answer::Error::Install(error) => error.into(),
+            answer::Error::NotARelease(_) => {
+                Self::new(Exit::Usage, error).hint("name a CUDA release, such as `12.4+cudnn9`")
+            }
+            answer::Error::NoDigest(_) => Self::new(Exit::Failed, error).hint(
+                "`cuenv install` fetches it, computes the sha256 and writes it into the lock",
+            ),
+        }
+    }
+}
+
+impl From<install::Error> for Failure {
+    fn from(error: install::Error) -> Self {
+        match error {
+            install::Error::Index(error) => error.into(),
+            install::Error::Store(error) => error.into(),
+            install::Error::Prefix(error) => error.into(),
+            install::Error::NotLockedFor { target, .. } => {
+                let hint = format!("add it with `cuenv lock --platform {target}`");
+                Self::new(Exit::Drift, error).hint(hint)
+            }
+            install::Error::Space { ref path, needed, free } => {
+                let message = format!(
+                    "about {} are needed in `{}`, and {} are free",
+                    megabytes(needed),
+                    path.display(),
+                    megabytes(free)
+                );
+                Self::new(Exit::Failed, message).hint(
+                    "free some space (`cuenv gc` shows what can go), or set CUENV_HOME to a larger disk",
+                )
+            }
+            install::Error::Io(_) => Self::new(Exit::Failed, error),
+        }
+    }
+}
+
+impl From<ResolveError> for Failure {
+    fn from(error: ResolveError) -> Self {
+        use ResolveError as E;
+        match error {
+            E::Index(error) => error.into(),
+            E::NoRelease { ref nearest, .. } => {
+                let hint = match nearest.as_slice() {
+                    [] => "the index lists no CUDA release at all; check CUENV_INDEX_URL".to_owned(),
+                    [one] => format!("the nearest is {one}: try `cuenv use {}`", one.major_minor()),
+                    [older, newer, ..] => format!(
+                        "the nearest are {older} and {newer}; `cuenv list --available` shows all"
+                    ),
+                };
+                Self::new(Exit::NoMatch, error).hint(hint)
+            }
+            E::Host { ref instead, ref driver, .. } => {
+                let works = instead.as_ref().map(|release| {
+                    format!("this machine runs CUDA {0}: try `cuenv use {0}`", release.major_minor())
+                });
+                let ask = driver.as_ref().map(|driver| {
+                    format!("or ask the administrator for driver {driver} or newer")
+                });
+                let failure = Self::new(Exit::Host, error);
+                works.into_iter().chain(ask).fold(failure, Self::hint)
+            }
+            E::AutoWithoutDriver => Self::new(Exit::Host, error).hint(
+                "name a release, such as `12.4+cudnn9`, or set CUENV_DRIVER_VERSION to the driver of the machine it will run on",
+            ),
+            E::UnknownComponent { ref nearest, .. } => {
+                let hint = match nearest {
+                    Some(name) => format!("did you mean `{name}`?"),
+                    None => "`cuenv list --available` shows the components".to_owned(),
+                };
+                Self::new(Exit::NoMatch, error).hint(hint)
+            }
+            E::NotForRelease { .. } => Self::new(Exit::NoMatch, error),
+            E::NoneFits { host, ref component, .. } => {
+                let exit = if host { Exit::Host } else { Exit::NoMatch };
+                let hint = format!("leave the version of `{component}` open, and cuenv takes the newest that fits");
+                Self::new(exit, error).hint(hint)
+            }
+            E::NoWheel { ref source, .. } => {
+                let exit = match source.reason {
+                    Refusal::Glibc { .. } | Refusal::OtherTarget { .. } => Exit::Host,
+                    _ => Exit::NoMatch,
+                };
+                Self::new(exit, error)
+            }
+            E::Metadata { .. } => Self::new(Exit::Integrity, error),
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! What a person wrote: specs, settings, manifests of their own.
+
+use super::Failure;
+use crate::catalog::CatalogError;
+use crate::cli::exit::Exit;
+use crate::domain::spec::SpecError;
+use crate::domain::target::TargetError;
+use crate::settings;
+
+impl From<SpecError> for Failure {
+    fn from(error: SpecError) -> Self {
+        let column = error.text[..error.at].chars().count();
+        let text = error.text.clone();
+        // A caret under an escaped text would point at the wrong place.
+        let plain = !text.is_empty() && text.escape_debug().to_string() == text;
+        let failure = Self::new(Exit::Usage, error);
+        let failure = if plain { failure.excerpt(&text, column) } else { failure };
+        failure.hint("a spec reads like `12.4+cudnn9`, `11.8+cudnn8@runtime` or `auto+cudnn9`")
+    }
+}
+
+impl From<TargetError> for Failure {
+    fn from(error: TargetError) -> Self {
+        Self::new(Exit::Usage, error)
+    }
+}
+
+impl From<settings::Error> for Failure {
+    fn from(error: settings::Error) -> Self {
+        let exit = match &error {
+            settings::Error::File { .. } | settings::Error::Value { .. } => Exit::Usage,
+            settings::Error::Io(_) => Exit::Failed,
+        };
+        Self::new(exit, error)
+    }
+}
+
+impl From<CatalogError> for Failure {
+    fn from(error: CatalogError) -> Self {
+        Self::new(Exit::Failed, error).hint(
+            "move that file out of the `manifests` configuration directory to use the built-in one",
+        )
+    }
+}
+
+impl Failure {
+    /// Neither a variable nor the password database says where this user's files are.
+    pub fn no_home() -> Self {
+        Self::new(Exit::Failed, "no home directory is known for this user")
+            .hint("set CUENV_HOME to a directory that you may write")
+    }
+}

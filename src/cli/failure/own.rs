@@ -1,0 +1,39 @@
+//! cuenv's own files.
+
+use super::Failure;
+use crate::cli::exit::Exit;
+use crate::ops::self_uninstall;
+
+impl From<self_uninstall::Error> for Failure {
+    fn from(error: self_uninstall::Error) -> Self {
+        let hint = match &error {
+            self_uninstall::Error::NotOurs { exe, .. } => Some(owner(exe)),
+            self_uninstall::Error::OtherCopy { bin, .. } => {
+                Some(format!("run `{}/cuenv` instead", bin.display()))
+            }
+            self_uninstall::Error::Receipt { .. } | self_uninstall::Error::Io(_) => None,
+        };
+        let failure = Self::new(Exit::Failed, error);
+        if let Some(hint) = hint { failure.hint(hint) } else { failure }
+    }
+}
+
+/// Who else may have put the program where it is, and the command that updates or removes it there.
+fn owner(exe: &std::path::Path) -> String {
+    let path = exe.to_string_lossy();
+    let command = if path.starts_with("/usr/bin/") || path.starts_with("/bin/") {
+        "a package of the system: use its package manager (`apt-get install`, `apt-get remove`)"
+    } else if path.contains("/uv/tools/") {
+        "`uv tool`: `uv tool upgrade cuenv`, `uv tool uninstall cuenv`"
+    } else if path.contains("/pipx/") {
+        "`pipx`: `pipx upgrade cuenv`, `pipx uninstall cuenv`"
+    } else if path.contains("/.cargo/bin/") {
+        "cargo: `cargo uninstall cuenv-cli`"
+    } else if path.ends_with("/bin/cuenv") && path.contains("venv") {
+        "pip in that environment: `pip install --upgrade cuenv`, `pip uninstall cuenv`"
+    } else {
+        return "replace or remove the two files `cuenv` and `cuenv-shim` where you put them"
+            .to_owned();
+    };
+    format!("it looks like the work of {command}")
+}

@@ -1,0 +1,64 @@
+//! A project's pin and lock.
+
+use super::Failure;
+use crate::cli::exit::Exit;
+use crate::ops::{pin, project_install, selection};
+use crate::project;
+
+impl From<project::Error> for Failure {
+    fn from(error: project::Error) -> Self {
+        use project::Error as E;
+        match &error {
+            E::Pin { .. } => Self::new(Exit::Usage, error)
+                .hint("write it anew with `cuenv use 12.4+cudnn9`, for example"),
+            E::Lock { .. } => Self::new(Exit::Integrity, error)
+                .hint("restore it from version control, or write it anew with `cuenv update`"),
+            E::PinIsDirectory(_) | E::TooLarge { .. } | E::Unreadable { .. } | E::Io(_) => {
+                Self::new(Exit::Failed, error)
+            }
+        }
+    }
+}
+
+impl From<pin::Error> for Failure {
+    fn from(error: pin::Error) -> Self {
+        use pin::Error as E;
+        match error {
+            E::Answer(error) => error.into(),
+            E::Install(error) => error.into(),
+            E::Project(error) => error.into(),
+            E::NotLinked(ref name) => {
+                let hint = format!("adopt it with `cuenv link {name} /path/to/toolkit`");
+                Self::new(Exit::NoMatch, error).hint(hint)
+            }
+            E::Io(_) => Self::new(Exit::Failed, error),
+        }
+    }
+}
+
+impl From<selection::Error> for Failure {
+    fn from(error: selection::Error) -> Self {
+        Self::new(Exit::Usage, error).hint(
+            "write the pin anew with `cuenv use 12.4+cudnn9`, for example, or unset the variable",
+        )
+    }
+}
+
+impl From<project_install::Error> for Failure {
+    fn from(error: project_install::Error) -> Self {
+        use project_install::Error as E;
+        match error {
+            E::Selection(error) => error.into(),
+            E::Spec(error) => error.into(),
+            E::Project(error) => error.into(),
+            E::Answer(error) => error.into(),
+            E::Install(error) => error.into(),
+            E::NoPin(_) => Self::new(Exit::NoMatch, error)
+                .hint("pin one with `cuenv use 12.4+cudnn9`, for example"),
+            E::NothingToInstall { .. } => Self::new(Exit::NoMatch, error),
+            E::Drift { .. } => {
+                Self::new(Exit::Drift, error).hint("run `cuenv lock` and commit `.cuenv.lock`")
+            }
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! The store and its prefixes.
+
+use super::Failure;
+use crate::cli::exit::Exit;
+use crate::{prefix, store};
+
+const MORE_SPACE: &str =
+    "free some space (`cuenv gc` shows what can go), or set CUENV_HOME to a larger disk";
+
+impl From<store::Error> for Failure {
+    fn from(error: store::Error) -> Self {
+        use store::Error as E;
+        match &error {
+            E::Damaged { .. } => Self::new(Exit::Integrity, error)
+                .hint("nothing was installed; run it again, and if it stays, tell whoever runs that index"),
+            E::Incomplete { .. } => Self::new(Exit::Network, error)
+                .hint("run it again: finished wheels are kept and the download goes on"),
+            E::Fetch { .. } => Self::new(Exit::Network, error)
+                .hint("check the network and run it again: finished wheels are kept"),
+            E::NoPlace(_) => Self::new(Exit::NoMatch, error).hint("run `cuenv install`"),
+            E::Space { .. } => Self::new(Exit::Failed, error).hint(MORE_SPACE),
+            E::Store(_) => Self::new(Exit::Failed, error)
+                .hint("set CUENV_HOME to a directory that you may write"),
+            E::Entry { .. } => {
+                Self::new(Exit::Integrity, error).hint("run `cuenv verify --files --repair`")
+            }
+        }
+    }
+}
+
+impl From<prefix::Error> for Failure {
+    fn from(error: prefix::Error) -> Self {
+        use prefix::Error as E;
+        match &error {
+            E::Collision { .. } | E::Receipt { .. } => Self::new(Exit::Integrity, error),
+            E::Space { .. } => Self::new(Exit::Failed, error).hint(MORE_SPACE),
+            E::Write(_) => Self::new(Exit::Failed, error)
+                .hint("set CUENV_HOME to a directory that you may write"),
+        }
+    }
+}

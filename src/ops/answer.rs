@@ -1,0 +1,149 @@
+//! From a spec to the lock that answers it, by the cheapest way: what is installed, else what the index offers.
+
+use super::install::{self, InstallReport};
+use super::network::Network;
+use super::resolve::{self, Request, ResolveError, Shelf};
+use crate::context::Context;
+use crate::domain::lock::{Lock, LockedWheel};
+use crate::domain::resolution::{Resolution, lock_of};
+use crate::domain::spec::{Profile, Spec, ToolchainSpec};
+use crate::domain::target::Target;
+use crate::domain::wheel_name::normalise;
+use crate::{index, prefix};
+
+/// Why a spec could not be answered.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Resolving.
+    #[error(transparent)]
+    Resolve(#[from] ResolveError),
+    /// Installing.
+    #[error(transparent)]
+    Install(#[from] install::Error),
+    /// The spec is `default`, `system` or a linked toolkit, which have no wheels.
+    #[error("`{0}` names no CUDA release")]
+    NotARelease(String),
+    /// A lock needs digests, and the index gives none.
+    #[error("the index gives no sha256 for `{0}`")]
+    NoDigest(String),
+}
+
+impl From<index::Error> for Error {
+    fn from(error: index::Error) -> Self {
+        Self::Resolve(error.into())
+    }
+}
+
+/// Where the wheels may come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Freshness {
+    /// What is installed for the same spec will do.
+    Installed,
+    /// Ask the index, even if something is installed.
+    Newest,
+}
+
+/// Makes a toolchain that answers `spec` be there, and returns the lock that names it.
+pub fn install(
+    cx: &Context<'_>,
+    spec: &Spec,
+    freshness: Freshness,
+) -> Result<(InstallReport, Lock), Error> {
+    let toolchain = release(spec)?;
+    let text = spec.to_string();
+    if freshness == Freshness::Installed
+        && let Some(lock) = installed(cx, &text, cx.target)
+    {
+        let report = install::install_lock(cx, &lock, cx.target)?;
+        return Ok((report, lock));
+    }
+    let network = Network::open(cx);
+    let resolution = resolve_with(cx, &network, toolchain, cx.target)?;
+    Ok(install::install_resolution(cx, &network, &text, &resolution)?)
+}
+
+/// Returns the lock that answers `spec` on every one of `targets`, installing nothing.
+pub fn lock(cx: &Context<'_>, spec: &Spec, targets: &[Target]) -> Result<Lock, Error> {
+    let toolchain = release(spec)?;
+    let network = Network::open(cx);
+    let mut wheels: Vec<LockedWheel> = Vec::new();
+    let mut name = None;
+    for target in targets {
+        let resolution = resolve_with(cx, &network, toolchain, *target)?;
+        let unknown = resolution
+            .choices
+            .iter()
+            .find(|choice| choice.sha256.is_none() || choice.size.is_none());
+        match resolution.locked_wheels() {
+            Some(locked) => wheels.extend(locked),
+            None => {
+                let file = unknown.map(|choice| choice.file.clone()).unwrap_or_default();
+                return Err(Error::NoDigest(file));
+            }
+        }
+        name.get_or_insert_with(|| resolution.toolchain());
+    }
+    let profile = toolchain.profile();
+    Ok(lock_of(&spec.to_string(), &name.unwrap_or_default(), profile, wheels))
+}
+
+/// Resolves `spec` for one target with what the index lists.
+pub fn resolve(cx: &Context<'_>, spec: &Spec, target: Target) -> Result<Resolution, Error> {
+    let toolchain = release(spec)?;
+    let network = Network::open(cx);
+    resolve_with(cx, &network, toolchain, target)
+}
+
+fn resolve_with(
+    cx: &Context<'_>,
+    network: &Network,
+    spec: &ToolchainSpec,
+    target: Target,
+) -> Result<Resolution, Error> {
+    let index = network.index();
+    let shelf = Shelf::new(&index);
+    let machine = super::machine::probe(cx, target);
+    let request = Request {
+        spec: spec.clone(),
+        target,
+        glibc: machine.glibc,
+        machine: machine.facts,
+        least: std::collections::BTreeMap::new(),
+    };
+    Ok(resolve::resolve(&cx.catalog, &shelf, &request)?)
+}
+
+fn release(spec: &Spec) -> Result<&ToolchainSpec, Error> {
+    match spec {
+        Spec::Toolchain(toolchain) => Ok(toolchain),
+        other => Err(Error::NotARelease(other.to_string())),
+    }
+}
+
+/// Returns the lock of the prefix that answers `spec` already.
+pub fn installed(cx: &Context<'_>, spec: &str, target: Target) -> Option<Lock> {
+    let link = cx.layout.active(target).join(shims::spec::canonical(spec));
+    let receipt = prefix::Receipt::read(&link).ok()?;
+    let profile: Profile =
+        Profile::ALL.into_iter().find(|profile| profile.name() == receipt.profile)?;
+    let wheels = receipt
+        .wheels
+        .iter()
+        .map(|wheel| {
+            let distribution = normalise(&wheel.distribution);
+            let (component, _) = cx.catalog.carrier(&distribution)?;
+            Some(LockedWheel {
+                target,
+                component: component.id.clone(),
+                distribution,
+                version: wheel.version.clone(),
+                file: wheel.file.clone(),
+                size: wheel.size,
+                sha256: wheel.sha256,
+            })
+        })
+        .collect::<Option<Vec<_>>>()?;
+    let lock = lock_of(spec, &receipt.toolchain, profile, wheels);
+    // A receipt that does not give back its own name was written by another cuenv.
+    (lock.prefix.get(&target) == Some(&receipt.name)).then_some(lock)
+}

@@ -1,0 +1,259 @@
+//! From exact wheels to a prefix: what is missing is fetched, the prefix is built, the links that find it are set.
+
+mod preflight;
+mod report;
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+pub use report::InstallReport;
+
+use super::network::Network;
+use crate::context::Context;
+use crate::domain::digest::Digest;
+use crate::domain::listing::Location;
+use crate::domain::lock::{Lock, LockedWheel};
+use crate::domain::resolution::{Resolution, lock_of};
+use crate::domain::target::Target;
+use crate::platform::fs::symlink_atomic;
+use crate::platform::http::Http;
+use crate::store::{Ingested, Place, Store, WheelSource};
+use crate::{index, prefix, store};
+
+/// Wheels that are fetched at once when nobody says otherwise: enough to fill a link and two cores, few enough not to
+/// starve each other on a slow line.
+const JOBS: usize = 4;
+
+/// Why a toolchain could not be installed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The index.
+    #[error(transparent)]
+    Index(#[from] index::Error),
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// The prefix.
+    #[error(transparent)]
+    Prefix(#[from] prefix::Error),
+    /// The lock names no wheels for this platform.
+    #[error("the lock has no wheels for {target}; it is for {}", .has.join(", "))]
+    NotLockedFor {
+        /// This platform.
+        target: Target,
+        /// The lock's platforms.
+        has: Vec<String>,
+    },
+    /// Not enough space for what is to come.
+    #[error("{needed} bytes are needed in `{}`, {free} are free", path.display())]
+    Space {
+        /// Where.
+        path: PathBuf,
+        /// Bytes needed, an estimate from the wheels' sizes.
+        needed: u64,
+        /// Bytes free for this user.
+        free: u64,
+    },
+    /// Something is in the way of a link.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+/// One wheel on its way: what is known of it, and where it is if that is known.
+struct Need {
+    wheel: Wheel,
+    location: Option<Location>,
+}
+
+/// A wheel whose size and digest may not be known yet.
+#[derive(Clone)]
+struct Wheel {
+    component: String,
+    distribution: String,
+    version: String,
+    file: String,
+    size: Option<u64>,
+    digest: Option<Digest>,
+}
+
+/// Installs what a fresh resolution chose, and returns the lock that names it.
+pub fn install_resolution(
+    cx: &Context<'_>,
+    network: &Network,
+    spec: &str,
+    resolution: &Resolution,
+) -> Result<(InstallReport, Lock), Error> {
+    let started = Instant::now();
+    let needs: Vec<Need> = resolution
+        .choices
+        .iter()
+        .map(|choice| Need {
+            wheel: Wheel {
+                component: choice.component.clone(),
+                distribution: choice.distribution.clone(),
+                version: choice.version.clone(),
+                file: choice.file.clone(),
+                size: choice.size,
+                digest: choice.sha256,
+            },
+            location: Some(choice.location.clone()),
+        })
+        .collect();
+    let toolchain = resolution.toolchain();
+    let (wheels, counts) = fetch(cx, network, &toolchain, resolution.target, needs)?;
+    let lock = lock_of(spec, &toolchain, resolution.profile, wheels);
+    let mut report = publish(cx, &lock, resolution.target, &resolution.cuda.to_string(), started)?;
+    report.count(&counts);
+    report.notes.clone_from(&resolution.notes);
+    Ok((report, lock))
+}
+
+/// Installs exactly what `lock` names. Asks nobody when it is all there.
+pub fn install_lock(cx: &Context<'_>, lock: &Lock, target: Target) -> Result<InstallReport, Error> {
+    let started = Instant::now();
+    let Some(name) = lock.prefix.get(&target) else {
+        let has = lock.prefix.keys().map(ToString::to_string).collect();
+        return Err(Error::NotLockedFor { target, has });
+    };
+    let cuda = lock.toolchain.split('+').next().unwrap_or_default().to_owned();
+    if installed(cx, target, name).is_some() {
+        let report = publish(cx, lock, target, &cuda, started)?;
+        return Ok(report);
+    }
+    let network = Network::open(cx);
+    let needs = lock
+        .wheels_for(target)
+        .map(|wheel| Need {
+            wheel: Wheel {
+                component: wheel.component.clone(),
+                distribution: wheel.distribution.clone(),
+                version: wheel.version.clone(),
+                file: wheel.file.clone(),
+                size: Some(wheel.size),
+                digest: Some(wheel.sha256),
+            },
+            location: None,
+        })
+        .collect();
+    let (_, counts) = fetch(cx, &network, &lock.toolchain, target, needs)?;
+    let mut report = publish(cx, lock, target, &cuda, started)?;
+    report.count(&counts);
+    Ok(report)
+}
+
+/// Returns the prefix when it is there and whole.
+pub fn installed(cx: &Context<'_>, target: Target, name: &str) -> Option<PathBuf> {
+    let path = cx.layout.prefix(target, name);
+    prefix::Receipt::read(&path).is_ok().then_some(path)
+}
+
+/// Points `active/<target>/<spec>` at a prefix.
+pub fn activate(cx: &Context<'_>, target: Target, spec: &str, name: &str) -> Result<(), Error> {
+    let link = cx.layout.active(target).join(shims::spec::canonical(spec));
+    let to = Path::new("../../toolchains").join(target.name()).join(name);
+    if std::fs::read_link(&link).is_ok_and(|known| known == to) {
+        return Ok(());
+    }
+    Ok(symlink_atomic(&to, &link)?)
+}
+
+/// Puts every wheel into the store and returns them with sizes and digests.
+fn fetch(
+    cx: &Context<'_>,
+    network: &Network,
+    toolchain: &str,
+    target: Target,
+    needs: Vec<Need>,
+) -> Result<(Vec<LockedWheel>, Vec<(Ingested, u64)>), Error> {
+    let store = Store::open(&cx.layout, &[]);
+    let missing = |wheel: &Wheel| wheel.digest.is_none_or(|digest| !store.contains(&digest));
+    let fetch_bytes: u64 =
+        needs.iter().filter(|need| missing(&need.wheel)).filter_map(|need| need.wheel.size).sum();
+    preflight::check(cx, toolchain, &needs, fetch_bytes, &missing)?;
+
+    let index = network.index();
+    let mut sources = Vec::with_capacity(needs.len());
+    for need in &needs {
+        let location = match &need.location {
+            Some(location) => Some(location.clone()),
+            None => match need.wheel.digest.filter(|_| missing(&need.wheel)) {
+                Some(digest) => Some(
+                    index.locate(&need.wheel.distribution, &need.wheel.file, &digest)?.location,
+                ),
+                None => None,
+            },
+        };
+        sources.push(WheelSource {
+            file: need.wheel.file.clone(),
+            digest: need.wheel.digest,
+            size: need.wheel.size,
+            places: location.map(place).transpose()?.into_iter().collect(),
+        });
+    }
+    let options = store::Options { jobs: cx.settings.jobs.unwrap_or(JOBS) };
+    let ingested = store.ingest_all(&sources, &network.http, options, cx.progress)?;
+
+    let mut wheels = Vec::with_capacity(needs.len());
+    let mut counts = Vec::with_capacity(needs.len());
+    for (Need { wheel, .. }, ingested) in needs.into_iter().zip(ingested) {
+        let size = match wheel.size {
+            Some(size) => size,
+            None => store.entry(&ingested.digest)?.map_or(0, |entry| entry.receipt.size),
+        };
+        wheels.push(LockedWheel {
+            target,
+            component: wheel.component,
+            distribution: wheel.distribution,
+            version: wheel.version,
+            file: wheel.file,
+            size,
+            sha256: ingested.digest,
+        });
+        counts.push((ingested, size));
+    }
+    Ok((wheels, counts))
+}
+
+fn place(location: Location) -> Result<Place, Error> {
+    match location {
+        Location::File(path) => Ok(Place::File(path)),
+        Location::Url(text) => match Http::url(&text) {
+            Ok(url) => Ok(Place::Url(url)),
+            Err(error) => Err(Error::Index(index::Error::Http(error))),
+        },
+    }
+}
+
+/// Builds the prefix (or finds it) and sets the links.
+fn publish(
+    cx: &Context<'_>,
+    lock: &Lock,
+    target: Target,
+    cuda: &str,
+    started: Instant,
+) -> Result<InstallReport, Error> {
+    let name = &lock.prefix[&target];
+    let (path, present) = match installed(cx, target, name) {
+        Some(path) => (path, true),
+        None => {
+            let store = Store::open(&cx.layout, &[]);
+            let mut entries = Vec::new();
+            for wheel in lock.wheels_for(target) {
+                let entry = store.entry(&wheel.sha256)?;
+                entries.push(entry.ok_or_else(|| store::Error::NoPlace(wheel.file.clone()))?);
+            }
+            let request = prefix::Request {
+                name,
+                toolchain: &lock.toolchain,
+                cuda,
+                target,
+                profile: lock.profile.name(),
+                wheels: &entries,
+            };
+            let built = prefix::build(&cx.layout, &request)?;
+            (built.path, built.present)
+        }
+    };
+    activate(cx, target, &lock.spec, name)?;
+    Ok(InstallReport::new(lock, target, path, present, started.elapsed()))
+}

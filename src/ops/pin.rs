@@ -1,0 +1,192 @@
+//! `use`: pin a project (or the default) to a spec, with its lock, and install what is missing.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::answer::{self, Freshness};
+use super::install::{self, InstallReport};
+use crate::context::Context;
+use crate::domain::lock::Lock;
+use crate::domain::spec::Spec;
+use crate::platform::fs::write_atomic;
+use crate::project::{self, Project};
+
+/// What to pin.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The spec.
+    pub spec: Spec,
+    /// Whether the default is set instead of a project's pin.
+    pub scope: Scope,
+    /// The venv policy to write; `None` keeps what is there.
+    pub venv: Option<String>,
+    /// Whether to install.
+    pub effect: Effect,
+}
+
+/// What is pinned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// The working directory.
+    Project,
+    /// The user's default.
+    Default,
+}
+
+/// How far to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Write the pin and the lock, and install.
+    Install,
+    /// Write the pin and the lock.
+    WriteOnly,
+    /// Change nothing.
+    DryRun,
+}
+
+/// Why a pin was not written.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The spec has no answer.
+    #[error(transparent)]
+    Answer(#[from] answer::Error),
+    /// The lock could not be installed.
+    #[error(transparent)]
+    Install(#[from] install::Error),
+    /// The project's files.
+    #[error(transparent)]
+    Project(#[from] project::Error),
+    /// No linked toolkit of that name.
+    #[error("no toolkit is linked as `{0}`")]
+    NotLinked(String),
+    /// The default file.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+/// What was pinned.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// The spec.
+    pub spec: String,
+    /// The toolchain; absent for `system` and linked toolkits.
+    pub toolchain: Option<String>,
+    /// The file that pins it.
+    pub pin: PathBuf,
+    /// The lock; absent where there is none.
+    pub lock: Option<PathBuf>,
+    /// Whether anything was written.
+    pub written: bool,
+    /// The installation; absent with `--no-install` and `--dry-run`.
+    pub install: Option<InstallReport>,
+    /// What would be installed, with `--dry-run`.
+    pub would: Vec<String>,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(install) = &self.install {
+            writeln!(f, "{install}")?;
+        }
+        let pin = self.pin.display();
+        let verb = if self.written { "Pinned" } else { "Would pin" };
+        match &self.toolchain {
+            Some(toolchain) => writeln!(f, "{verb} `{}` in `{pin}` ({toolchain})", self.spec)?,
+            None => writeln!(f, "{verb} `{}` in `{pin}`", self.spec)?,
+        }
+        self.would.iter().try_for_each(|line| writeln!(f, "  {line}"))
+    }
+}
+
+/// Pins.
+pub fn pin(cx: &Context<'_>, request: &Request) -> Result<Report, Error> {
+    let project = Project::at(cx.cwd());
+    let spec = request.spec.to_string();
+    let pin = match request.scope {
+        Scope::Project => project.pin_path(),
+        Scope::Default => cx.layout.default_file(),
+    };
+    let mut report = Report {
+        spec: spec.clone(),
+        toolchain: None,
+        pin,
+        lock: None,
+        written: request.effect != Effect::DryRun,
+        install: None,
+        would: Vec::new(),
+    };
+    let lock = match &request.spec {
+        Spec::Toolchain(_) => match request.effect {
+            Effect::Install => {
+                let (install, lock) = installed_lock(cx, &project, request)?;
+                report.install = Some(install);
+                Some(lock)
+            }
+            Effect::WriteOnly => Some(kept_or_new(cx, &project, request)?),
+            Effect::DryRun => {
+                let resolution = answer::resolve(cx, &request.spec, cx.target)?;
+                report.toolchain = Some(resolution.toolchain());
+                report.would =
+                    resolution.choices.iter().map(|choice| choice.file.clone()).collect();
+                None
+            }
+        },
+        Spec::Linked(name) if !cx.layout.active(cx.target).join(name).exists() => {
+            return Err(Error::NotLinked(name.clone()));
+        }
+        _ => None,
+    };
+    if let Some(lock) = &lock {
+        report.toolchain = Some(lock.toolchain.clone());
+    }
+    if request.effect == Effect::DryRun {
+        return Ok(report);
+    }
+    match request.scope {
+        Scope::Default => {
+            write_atomic(&cx.layout.default_file(), format!("{spec}\n").as_bytes())?;
+        }
+        Scope::Project => {
+            // The lock first: a pin without its lock still resolves through `active/`, a lock without its pin is inert.
+            if let Some(lock) = &lock {
+                project.write_lock(lock)?;
+                report.lock = Some(project.lock_path());
+            }
+            project.write_pin(&spec, request.venv.as_deref())?;
+            // Knowing the project helps `list` and `gc`; a read-only state directory must not undo the pin.
+            let _ = project.remember(&cx.layout);
+        }
+    }
+    Ok(report)
+}
+
+/// A lock that answers the same spec already is kept: `update` moves it, `use` does not.
+fn lock_that_answers(cx: &Context<'_>, project: &Project, request: &Request) -> Option<Lock> {
+    if request.scope == Scope::Default {
+        return None;
+    }
+    let lock = project.read_lock().ok().flatten()?;
+    let answers = shims::spec::canonical(&lock.spec) == request.spec.to_string()
+        && lock.prefix.contains_key(&cx.target);
+    answers.then_some(lock)
+}
+
+fn installed_lock(
+    cx: &Context<'_>,
+    project: &Project,
+    request: &Request,
+) -> Result<(InstallReport, Lock), Error> {
+    match lock_that_answers(cx, project, request) {
+        Some(lock) => Ok((install::install_lock(cx, &lock, cx.target)?, lock)),
+        None => Ok(answer::install(cx, &request.spec, Freshness::Installed)?),
+    }
+}
+
+fn kept_or_new(cx: &Context<'_>, project: &Project, request: &Request) -> Result<Lock, Error> {
+    match lock_that_answers(cx, project, request) {
+        Some(lock) => Ok(lock),
+        None => Ok(answer::lock(cx, &request.spec, &[cx.target])?),
+    }
+}
