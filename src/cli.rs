@@ -12,7 +12,6 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::catalog::Catalog;
 use crate::context::{Context, directories};
 use crate::domain::target::Target;
 use crate::platform::process::Process;
@@ -78,13 +77,11 @@ fn dispatch(cli: &Cli, process: &Process, output: &Output) -> Result<Exit, Failu
     };
     let overrides = Overrides { offline: cli.global.offline, jobs: cli.command.jobs() };
     let settings = Settings::load(process, &layout, &overrides)?;
-    let catalog = Catalog::load(&layout.manifests())?;
     let cx = Context {
         process,
         dirs,
         layout,
         settings,
-        catalog,
         target: Target::host(),
         progress: bars.as_ref(),
     };

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use shims::dirs::Dirs;
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, CatalogError};
 use crate::domain::layout::Layout;
 use crate::domain::target::Target;
 use crate::platform::process::Process;
 use crate::progress::Progress;
 use crate::settings::Settings;
 
-/// Plain values, no hidden state: building one reads the settings file and manifests and nothing else.
+/// Plain values, no hidden state: building one reads the settings file and nothing else.
 pub struct Context<'a> {
     /// Arguments, environment, working directory.
     pub process: &'a Process,
@@ -21,8 +21,6 @@ pub struct Context<'a> {
     pub layout: Layout,
     /// What the user set.
     pub settings: Settings,
-    /// What cuenv knows of CUDA.
-    pub catalog: Catalog,
     /// The platform that is installed for.
     pub target: Target,
     /// Who listens to long operations.
@@ -30,6 +28,12 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
+    /// Reads what cuenv knows of CUDA: the manifests compiled in, and the user's own where there are some. Parsing
+    /// them takes milliseconds, so an op that needs them asks once, and `exec` never does.
+    pub fn catalog(&self) -> Result<Catalog, CatalogError> {
+        Catalog::load(&self.layout.manifests())
+    }
+
     /// Returns the working directory, or where it was expected when it is gone.
     pub fn cwd(&self) -> &Path {
         self.process.cwd().unwrap_or(Path::new("/"))

@@ -3,6 +3,7 @@
 use super::install::{self, InstallReport};
 use super::network::Network;
 use super::resolve::{self, Request, ResolveError, Shelf};
+use crate::catalog::CatalogError;
 use crate::context::Context;
 use crate::domain::lock::{Lock, LockedWheel};
 use crate::domain::resolution::{Resolution, lock_of};
@@ -20,6 +21,9 @@ pub enum Error {
     /// Installing.
     #[error(transparent)]
     Install(#[from] install::Error),
+    /// A manifest of the user's own.
+    #[error(transparent)]
+    Catalog(#[from] CatalogError),
     /// The spec is `default`, `system` or a linked toolkit, which have no wheels.
     #[error("`{0}` names no CUDA release")]
     NotARelease(String),
@@ -110,7 +114,7 @@ fn resolve_with(
         machine: machine.facts,
         least: std::collections::BTreeMap::new(),
     };
-    Ok(resolve::resolve(&cx.catalog, &shelf, &request)?)
+    Ok(resolve::resolve(&cx.catalog()?, &shelf, &request)?)
 }
 
 fn release(spec: &Spec) -> Result<&ToolchainSpec, Error> {
@@ -124,6 +128,7 @@ fn release(spec: &Spec) -> Result<&ToolchainSpec, Error> {
 pub fn installed(cx: &Context<'_>, spec: &str, target: Target) -> Option<Lock> {
     let link = cx.layout.active(target).join(shims::spec::canonical(spec));
     let receipt = prefix::Receipt::read(&link).ok()?;
+    let catalog = cx.catalog().ok()?;
     let profile: Profile =
         Profile::ALL.into_iter().find(|profile| profile.name() == receipt.profile)?;
     let wheels = receipt
@@ -131,7 +136,7 @@ pub fn installed(cx: &Context<'_>, spec: &str, target: Target) -> Option<Lock> {
         .iter()
         .map(|wheel| {
             let distribution = normalise(&wheel.distribution);
-            let (component, _) = cx.catalog.carrier(&distribution)?;
+            let (component, _) = catalog.carrier(&distribution)?;
             Some(LockedWheel {
                 target,
                 component: component.id.clone(),

@@ -17,7 +17,7 @@ use crate::domain::resolution::{Resolution, lock_of};
 use crate::domain::target::Target;
 use crate::platform::fs::symlink_atomic;
 use crate::platform::http::Http;
-use crate::store::{Ingested, Place, Store, WheelSource};
+use crate::store::{How, Ingested, Place, Store, WheelSource};
 use crate::{index, prefix, store};
 
 /// Wheels that are fetched at once when nobody says otherwise: enough to fill a link and two cores, few enough not to
@@ -76,6 +76,12 @@ struct Wheel {
     digest: Option<Digest>,
 }
 
+/// A wheel that is in the store now.
+struct Fetched {
+    wheel: LockedWheel,
+    how: How,
+}
+
 /// Installs what a fresh resolution chose, and returns the lock that names it.
 pub fn install_resolution(
     cx: &Context<'_>,
@@ -100,10 +106,11 @@ pub fn install_resolution(
         })
         .collect();
     let toolchain = resolution.toolchain();
-    let (wheels, counts) = fetch(cx, network, &toolchain, resolution.target, needs)?;
+    let fetched = fetch(cx, network, &toolchain, resolution.target, needs)?;
+    let wheels = fetched.iter().map(|fetched| fetched.wheel.clone()).collect();
     let lock = lock_of(spec, &toolchain, resolution.profile, wheels);
     let mut report = publish(cx, &lock, resolution.target, &resolution.cuda.to_string(), started)?;
-    report.count(&counts);
+    report.count(&fetched);
     report.notes.clone_from(&resolution.notes);
     Ok((report, lock))
 }
@@ -135,9 +142,9 @@ pub fn install_lock(cx: &Context<'_>, lock: &Lock, target: Target) -> Result<Ins
             location: None,
         })
         .collect();
-    let (_, counts) = fetch(cx, &network, &lock.toolchain, target, needs)?;
+    let fetched = fetch(cx, &network, &lock.toolchain, target, needs)?;
     let mut report = publish(cx, lock, target, &cuda, started)?;
-    report.count(&counts);
+    report.count(&fetched);
     Ok(report)
 }
 
@@ -164,7 +171,7 @@ fn fetch(
     toolchain: &str,
     target: Target,
     needs: Vec<Need>,
-) -> Result<(Vec<LockedWheel>, Vec<(Ingested, u64)>), Error> {
+) -> Result<Vec<Fetched>, Error> {
     let store = Store::open(&cx.layout, &[]);
     let missing = |wheel: &Wheel| wheel.digest.is_none_or(|digest| !store.contains(&digest));
     let fetch_bytes: u64 =
@@ -193,25 +200,24 @@ fn fetch(
     let options = store::Options { jobs: cx.settings.jobs.unwrap_or(JOBS) };
     let ingested = store.ingest_all(&sources, &network.http, options, cx.progress)?;
 
-    let mut wheels = Vec::with_capacity(needs.len());
-    let mut counts = Vec::with_capacity(needs.len());
-    for (Need { wheel, .. }, ingested) in needs.into_iter().zip(ingested) {
+    let mut fetched = Vec::with_capacity(needs.len());
+    for (Need { wheel, .. }, Ingested { digest, how, .. }) in needs.into_iter().zip(ingested) {
         let size = match wheel.size {
             Some(size) => size,
-            None => store.entry(&ingested.digest)?.map_or(0, |entry| entry.receipt.size),
+            None => store.entry(&digest)?.map_or(0, |entry| entry.receipt.size),
         };
-        wheels.push(LockedWheel {
+        let wheel = LockedWheel {
             target,
             component: wheel.component,
             distribution: wheel.distribution,
             version: wheel.version,
             file: wheel.file,
             size,
-            sha256: ingested.digest,
-        });
-        counts.push((ingested, size));
+            sha256: digest,
+        };
+        fetched.push(Fetched { wheel, how });
     }
-    Ok((wheels, counts))
+    Ok(fetched)
 }
 
 fn place(location: Location) -> Result<Place, Error> {

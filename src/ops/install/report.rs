@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::Fetched;
 use crate::domain::lock::Lock;
 use crate::domain::size::megabytes;
 use crate::domain::target::Target;
-use crate::store::{How, Ingested};
+use crate::store::How;
 
 /// One toolchain that is there now.
 #[derive(Clone, Debug, Serialize)]
@@ -61,14 +62,14 @@ impl InstallReport {
         }
     }
 
-    pub(super) fn count(&mut self, wheels: &[(Ingested, u64)]) {
-        for (wheel, size) in wheels {
-            match wheel.how {
+    pub(super) fn count(&mut self, fetched: &[Fetched]) {
+        for Fetched { wheel, how } in fetched {
+            match how {
                 How::Present => self.reused += 1,
                 How::Awaited => self.awaited += 1,
                 How::Fetched => {
                     self.fetched += 1;
-                    self.fetched_bytes += size;
+                    self.fetched_bytes += wheel.size;
                 }
             }
         }
