@@ -1,15 +1,19 @@
 //! From a spec to the lock that answers it, by the cheapest way: what is installed, else what the index offers.
 
+use std::collections::BTreeMap;
+
 use super::install::{self, InstallReport};
+use super::machine;
 use super::network::Network;
 use super::resolve::{self, Request, ResolveError, Shelf};
 use crate::catalog::CatalogError;
 use crate::context::Context;
 use crate::domain::lock::{Lock, LockedWheel};
-use crate::domain::resolution::{Resolution, lock_of};
+use crate::domain::resolution::{Choice, Resolution, lock_of};
 use crate::domain::spec::{Profile, Spec, ToolchainSpec};
 use crate::domain::target::Target;
 use crate::domain::wheel_name::normalise;
+use crate::platform::host::HostError;
 use crate::{index, prefix};
 
 /// Why a spec could not be answered.
@@ -24,6 +28,9 @@ pub enum Error {
     /// A manifest of the user's own.
     #[error(transparent)]
     Catalog(#[from] CatalogError),
+    /// A variable about the host.
+    #[error(transparent)]
+    Host(#[from] HostError),
     /// The spec is `default`, `system` or a linked toolkit, which have no wheels.
     #[error("`{0}` names no CUDA release")]
     NotARelease(String),
@@ -74,17 +81,11 @@ pub fn lock(cx: &Context<'_>, spec: &Spec, targets: &[Target]) -> Result<Lock, E
     let mut name = None;
     for target in targets {
         let resolution = resolve_with(cx, &network, toolchain, *target)?;
-        let unknown = resolution
-            .choices
-            .iter()
-            .find(|choice| choice.sha256.is_none() || choice.size.is_none());
-        match resolution.locked_wheels() {
-            Some(locked) => wheels.extend(locked),
-            None => {
-                let file = unknown.map(|choice| choice.file.clone()).unwrap_or_default();
-                return Err(Error::NoDigest(file));
-            }
+        let unknown = |choice: &&Choice| choice.sha256.is_none() || choice.size.is_none();
+        if let Some(choice) = resolution.choices.iter().find(unknown) {
+            return Err(Error::NoDigest(choice.file.clone()));
         }
+        wheels.extend(resolution.locked_wheels().into_iter().flatten());
         name.get_or_insert_with(|| resolution.toolchain());
     }
     let profile = toolchain.profile();
@@ -106,15 +107,16 @@ fn resolve_with(
 ) -> Result<Resolution, Error> {
     let index = network.index();
     let shelf = Shelf::new(&index);
-    let machine = super::machine::probe(cx, target);
+    let catalog = cx.catalog()?;
+    let facts = machine::facts(cx, &catalog, target)?;
     let request = Request {
         spec: spec.clone(),
         target,
-        glibc: machine.glibc,
-        machine: machine.facts,
-        least: std::collections::BTreeMap::new(),
+        glibc: facts.glibc,
+        machine: facts.machine,
+        least: BTreeMap::new(),
     };
-    Ok(resolve::resolve(&cx.catalog()?, &shelf, &request)?)
+    Ok(resolve::resolve(&catalog, &shelf, &request)?)
 }
 
 fn release(spec: &Spec) -> Result<&ToolchainSpec, Error> {

@@ -13,6 +13,7 @@ impl From<answer::Error> for Failure {
             answer::Error::Resolve(error) => error.into(),
             answer::Error::Install(error) => error.into(),
             answer::Error::Catalog(error) => error.into(),
+            answer::Error::Host(error) => error.into(),
             answer::Error::NotARelease(_) => {
                 Self::new(Exit::Usage, error).hint("name a CUDA release, such as `12.4+cudnn9`")
             }

@@ -5,6 +5,7 @@ use crate::catalog::CatalogError;
 use crate::cli::exit::Exit;
 use crate::domain::spec::SpecError;
 use crate::domain::target::TargetError;
+use crate::platform::host::HostError;
 use crate::settings;
 
 impl From<SpecError> for Failure {
@@ -32,6 +33,12 @@ impl From<settings::Error> for Failure {
             settings::Error::Io(_) => Exit::Failed,
         };
         Self::new(exit, error)
+    }
+}
+
+impl From<HostError> for Failure {
+    fn from(error: HostError) -> Self {
+        Self::new(Exit::Usage, error)
     }
 }
 
