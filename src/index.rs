@@ -299,6 +299,21 @@ impl<'a> Index<'a> {
     }
 }
 
+/// Reads a list that is at hand, in either form; `url` is where it came from. The error says why it is none.
+pub fn read_listing(
+    distribution: &str,
+    url: &str,
+    content_type: Option<&str>,
+    text: &str,
+) -> Result<Listing, String> {
+    page::parse(distribution, url, content_type, text)
+}
+
+/// Reads the `METADATA` of a wheel that is at hand. The error says why it has none.
+pub fn read_metadata(wheel: &[u8]) -> Result<Vec<u8>, &'static str> {
+    metadata::from_bytes(wheel)
+}
+
 fn parse(distribution: &str, url: &str, answer: &Cached) -> Result<Listing, Error> {
     page::parse(distribution, url, answer.content_type.as_deref(), &answer.body)
         .map_err(|reason| Error::NotAListing { url: http::safe_text(url), reason })

@@ -5,6 +5,7 @@
 //! from a server without ranges. A promise that the server does not keep is no error: mirrors copy the promise
 //! without the file, or with another file's digest.
 
+use std::convert::Infallible;
 use std::io::Read as _;
 use std::path::Path;
 
@@ -39,6 +40,16 @@ pub(super) fn fetch(http: &Http, wheel: &WheelFile) -> Result<String, Error> {
         }
     };
     String::from_utf8(bytes).map_err(|_| fault(wheel, "it is not UTF-8"))
+}
+
+pub(super) fn from_bytes(wheel: &[u8]) -> Result<Vec<u8>, &'static str> {
+    let size = wheel.len() as u64;
+    let mut source = SliceSource(wheel);
+    zip_tail::read_member(&mut source, size, is_metadata, MAX_METADATA).map_err(|error| match error
+    {
+        zip_tail::Error::Zip(reason) => reason,
+        zip_tail::Error::Source(never) => match never {},
+    })
 }
 
 fn fault(wheel: &WheelFile, reason: impl Into<String>) -> Error {
@@ -99,14 +110,11 @@ fn from_whole(response: Response, wheel: &WheelFile) -> Result<Vec<u8>, Error> {
         let found = Digest::of(&bytes);
         if found != expected {
             let place = wheel.location.shown();
-            return Err(fault(
-                wheel,
-                format!("the file at {place} has sha256 {found}, listed is {expected}"),
-            ));
+            let reason = format!("the file at {place} has sha256 {found}, listed is {expected}");
+            return Err(fault(wheel, reason));
         }
     }
-    let size = bytes.len() as u64;
-    member(&mut WholeSource { bytes }, size, wheel)
+    from_bytes(&bytes).map_err(|reason| fault(wheel, reason))
 }
 
 fn read(response: Response, limit: u64, wheel: &WheelFile) -> Result<Vec<u8>, Error> {
@@ -147,15 +155,13 @@ fn is_metadata(name: &str) -> bool {
         .is_some_and(|rest| !rest.is_empty() && !rest.contains('/'))
 }
 
-struct WholeSource {
-    bytes: Vec<u8>,
-}
+struct SliceSource<'a>(&'a [u8]);
 
-impl Source for WholeSource {
-    type Error = Error;
+impl Source for SliceSource<'_> {
+    type Error = Infallible;
 
-    fn read(&mut self, start: u64, length: u64) -> Result<Vec<u8>, Error> {
-        Ok(slice(&self.bytes, 0, start, length).unwrap_or_default().to_vec())
+    fn read(&mut self, start: u64, length: u64) -> Result<Vec<u8>, Infallible> {
+        Ok(slice(self.0, 0, start, length).unwrap_or_default().to_vec())
     }
 }
 

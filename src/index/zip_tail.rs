@@ -207,3 +207,6 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.get(at..at.checked_add(8)?)?.try_into().ok()?))
 }
+
+#[cfg(test)]
+mod tests;

@@ -408,7 +408,8 @@ fn the_real_index_lists_cuda_and_its_metadata() {
     let cache = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let process = cuenv::platform::process::Process::from_os();
     let layout = cuenv::domain::layout::Layout::under(cache.path());
-    let settings = cuenv::settings::Settings::load(&process, &layout, &Default::default()).unwrap();
+    let overrides = cuenv::settings::Overrides::default();
+    let settings = cuenv::settings::Settings::load(&process, &layout, &overrides).unwrap();
     let http = Http::new(settings.http.clone());
     let options = Options {
         indexes: settings.indexes_or_pip(&process),

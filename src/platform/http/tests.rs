@@ -207,3 +207,19 @@ fn a_missing_authority_file_is_named_with_the_setting_that_asked_for_it() {
     let text = Http::new(config).get(&url, &[]).expect_err("no such file").to_string();
     assert!(text.contains(file) && text.contains("SSL_CERT_FILE"), "{text}");
 }
+
+#[test]
+#[ignore = "a measurement, not a test"]
+fn cost_of_the_first_request() {
+    let begun = std::time::Instant::now();
+    let http = Http::new(Config::default());
+    println!("Http::new: {:?}", begun.elapsed());
+    let begun = std::time::Instant::now();
+    http.built().expect("a client");
+    println!("client with trust roots: {:?}", begun.elapsed());
+    let mut config = Config::default();
+    config.authorities.directories.push("/etc/ssl/certs".into());
+    let begun = std::time::Instant::now();
+    Http::new(config).built().expect("a client");
+    println!("the same with a directory of roots: {:?}", begun.elapsed());
+}
