@@ -17,11 +17,8 @@ use super::record;
 use super::tap::Tap;
 use crate::domain::digest::Digest;
 use crate::domain::receipt::File;
-use crate::platform::inflate::Inflate;
+use crate::platform::inflate::{Inflate, Status};
 use crate::platform::zip::{Limits, Member, Method, Reader, ZipError};
-
-/// Bytes inflated before they are hashed and written: small enough for the second-level cache.
-const BLOCK: usize = 256 * 1024;
 
 /// RECORD of the largest wheel is 300 KB.
 const RECORD_LIMIT: u64 = 64 << 20;
@@ -85,7 +82,6 @@ struct Unpacker<'a> {
     into: &'a Path,
     folders: HashSet<PathBuf>,
     inflate: Inflate,
-    block: Vec<u8>,
     files: Vec<File>,
     records: Vec<(String, Vec<u8>)>,
 }
@@ -96,7 +92,6 @@ impl<'a> Unpacker<'a> {
             into,
             folders: HashSet::new(),
             inflate: Inflate::default(),
-            block: vec![0; BLOCK],
             files: Vec::new(),
             records: Vec::new(),
         }
@@ -119,7 +114,7 @@ impl<'a> Unpacker<'a> {
             Method::Stored => copy(input, member, &mut sink)?,
             Method::Deflate => {
                 self.inflate.reset();
-                inflate(input, member, &mut self.inflate, &mut self.block, &mut sink)?;
+                inflate(input, member, &mut self.inflate, &mut sink)?;
             }
         }
         let record = sink.record.take();
@@ -207,38 +202,32 @@ fn inflate<R: BufRead>(
     input: &mut Tap<R>,
     member: &Member,
     stream: &mut Inflate,
-    block: &mut [u8],
     sink: &mut Sink,
 ) -> Result<(), Fault> {
     let damaged = |source| Damage::Inflate { name: member.name.clone(), source };
-    let wrong_size =
-        |found| Damage::MemberSize { name: member.name.clone(), expected: member.size, found };
     let mut left = member.compressed;
-    let mut filled = 0;
-    let mut done = false;
-    while !done {
+    loop {
         let bytes = input.fill_buf().map_err(Fault::Read)?;
         if bytes.is_empty() && left > 0 {
             return Err(truncated(input));
         }
         let count = bytes.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-        let step = stream.step(&bytes[..count], &mut block[filled..]).map_err(damaged)?;
-        input.consume(step.consumed);
-        left -= step.consumed as u64;
-        filled += step.produced;
-        done = step.done;
-        if sink.size + filled as u64 > member.size {
-            return Err(wrong_size(sink.size + filled as u64).into());
+        let (used, status) = stream.step(&bytes[..count]).map_err(damaged)?;
+        input.consume(used);
+        left -= used as u64;
+        let found = sink.size + stream.output().len() as u64;
+        if found > member.size || status == Status::Hungry && left == 0 {
+            let (name, expected) = (member.name.clone(), member.size);
+            return Err(Damage::MemberSize { name, expected, found }.into());
         }
-        if done || filled == block.len() {
-            sink.take(&block[..filled])?;
-            filled = 0;
-        } else if step.consumed == 0 && step.produced == 0 {
-            // All input is used up and the stream wants more.
-            return Err(wrong_size(sink.size + filled as u64).into());
+        if matches!(status, Status::Full | Status::Done) {
+            sink.take(stream.output())?;
+            stream.take();
+        }
+        if status == Status::Done {
+            return Ok(());
         }
     }
-    if left == 0 { Ok(()) } else { Err(wrong_size(sink.size).into()) }
 }
 
 /// Where one member goes: its file, its hash, its checksum.
@@ -266,6 +255,9 @@ impl Sink {
     }
 
     fn take(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
         if self.file.is_none() {
             // NVIDIA's modes cannot be trusted (0744, 0664, none at all): a program is what looks like one.
             self.executable &= bytes.starts_with(b"\x7fELF") || bytes.starts_with(b"#!");
