@@ -88,6 +88,10 @@ fn dispatch(cli: &Cli, process: &Process, output: &Output) -> Result<Exit, Failu
     match &cli.command {
         Command::Use(args) => commands::r#use::run(&cx, args, output),
         Command::Install(args) => commands::install::run(&cx, args, output),
+        Command::Uninstall(args) => commands::uninstall::run(&cx, args, output),
+        Command::List(args) => commands::list::run(&cx, args, output),
+        Command::Lock(args) => commands::lock::run(&cx, args, output),
+        Command::Update(args) => commands::lock::update(&cx, args, output),
         Command::Resolve(args) => commands::resolve::run(&cx, args, output),
         Command::Where(args) => commands::r#where::run(&cx, args, output),
         Command::Own(args) => commands::own::run(&cx, args, &cli.global, output),

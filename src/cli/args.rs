@@ -70,7 +70,12 @@ pub enum ColorChoice {
 pub enum Command {
     Use(commands::r#use::Args),
     Install(commands::install::Args),
+    Uninstall(commands::uninstall::Args),
+    #[command(visible_alias = "ls")]
+    List(commands::list::Args),
     Resolve(commands::resolve::Args),
+    Lock(commands::lock::Args),
+    Update(commands::lock::UpdateArgs),
     Where(commands::r#where::Args),
     #[command(name = "self")]
     Own(commands::own::Args),

@@ -3,9 +3,12 @@
 pub mod completions;
 pub mod help;
 pub mod install;
+pub mod list;
+pub mod lock;
 pub mod man;
 pub mod own;
 pub mod probe;
 pub mod resolve;
+pub mod uninstall;
 pub mod r#use;
 pub mod r#where;

@@ -19,6 +19,7 @@ mod wheels;
 use std::collections::BTreeMap;
 
 pub use error::ResolveError;
+pub use release::{METAPACKAGE, three_parts};
 pub use report::ResolveReport;
 pub use source::{Shelf, Source};
 

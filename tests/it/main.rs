@@ -3,6 +3,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
+    clippy::pedantic,
     clippy::new_without_default,
     unreachable_pub,
     dead_code,

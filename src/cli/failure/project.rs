@@ -2,7 +2,7 @@
 
 use super::Failure;
 use crate::cli::exit::Exit;
-use crate::ops::{pin, project_install, selection};
+use crate::ops::{pin, place, project_install, selection, uninstall};
 use crate::project;
 
 impl From<project::Error> for Failure {
@@ -59,6 +59,40 @@ impl From<project_install::Error> for Failure {
             E::Drift { .. } => {
                 Self::new(Exit::Drift, error).hint("run `cuenv lock` and commit `.cuenv.lock`")
             }
+        }
+    }
+}
+
+impl From<place::Error> for Failure {
+    fn from(error: place::Error) -> Self {
+        use place::Error as E;
+        match error {
+            E::Selection(error) => error.into(),
+            E::NoPin(_) => Self::new(Exit::NoMatch, error)
+                .hint("pin one with `cuenv use 12.4+cudnn9`, for example"),
+            E::System(_) => Self::new(Exit::NoMatch, error),
+            E::Missing { ref spec, ref via } => {
+                let hint = match via {
+                    Some(_) => "run `cuenv install`".to_owned(),
+                    None => format!("run `cuenv install {spec}`"),
+                };
+                Self::new(Exit::NoMatch, error).hint(hint)
+            }
+        }
+    }
+}
+
+impl From<uninstall::Error> for Failure {
+    fn from(error: uninstall::Error) -> Self {
+        match &error {
+            uninstall::Error::NotInstalled { installed, .. } => {
+                let hint = match installed.as_slice() {
+                    [] => "nothing is installed".to_owned(),
+                    names => format!("installed: {}", names.join(", ")),
+                };
+                Self::new(Exit::NoMatch, error).hint(hint)
+            }
+            uninstall::Error::Io(_) => Self::new(Exit::Failed, error),
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::domain::target::Target;
 use crate::domain::version::{PackageVersion, Version};
 
 /// The metapackage whose `all` extra pins every component of a CUDA release.
-const METAPACKAGE: &str = "cuda-toolkit";
+pub const METAPACKAGE: &str = "cuda-toolkit";
 
 /// The extra that names every component.
 const EXTRA: &str = "all";
@@ -142,7 +142,7 @@ fn nearest(asked: &Version, releases: &[Version]) -> Vec<Version> {
 }
 
 /// Returns the name people use: `12.8.2.0` and `12.8.2` are both 12.8.2.
-fn three_parts(version: &PackageVersion) -> Version {
+pub fn three_parts(version: &PackageVersion) -> Version {
     let part = |index| version.release().get(index).copied().unwrap_or(0);
     Version::from_parts(&[part(0), part(1), part(2)])
 }
