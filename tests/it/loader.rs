@@ -52,10 +52,10 @@ int main(int argc, char **argv) {
 "#;
 
 /// What every library holds: a way to call `dlopen` from inside it.
-const LIBRARY: &str = r#"
+const LIBRARY: &str = r"
 #include <dlfcn.h>
 void *probe_open(const char *name) { void *volatile handle = dlopen(name, RTLD_NOW); return handle; }
-"#;
+";
 
 /// A small generator of repeatable choices (xorshift), so that a case can be named by its number.
 struct Dice(u64);
@@ -427,7 +427,7 @@ fn real(case: &Case) -> Vec<Answer> {
     let mut answers = vec![Answer { objects: Vec::new(), failure: None }];
     for line in String::from_utf8(output.stdout).unwrap().lines() {
         match line.split_once(' ') {
-            Some(("OBJECT", "")) | Some(("OBJECT", "linux-vdso.so.1")) => {}
+            Some(("OBJECT", "" | "linux-vdso.so.1")) => {}
             Some(("OBJECT", name)) => answers.last_mut().unwrap().objects.push(name.to_owned()),
             Some(("FAILED", text)) => {
                 answers.push(Answer { objects: Vec::new(), failure: Some(text.to_owned()) });
@@ -516,10 +516,9 @@ fn prediction_equals_the_real_loader() {
         println!("skipped: no gcc");
         return;
     };
-    let first: u64 = 1;
     let mut features: BTreeMap<&str, usize> = BTreeMap::new();
     let (mut unequal, mut ended, mut objects, mut questions) = (Vec::new(), 0, 0, 0);
-    for number in first..first + CASES {
+    for number in 1..=CASES {
         let mut case = case(number, &kit, &host);
         let start = real(&case).remove(0);
         if start.failure.is_none() {
