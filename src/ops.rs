@@ -15,3 +15,4 @@ pub mod resolve;
 pub mod selection;
 pub mod self_uninstall;
 pub mod uninstall;
+pub mod verify;

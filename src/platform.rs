@@ -2,6 +2,7 @@
 
 pub mod checkpoint;
 pub mod child;
+pub mod dlopen;
 pub mod elf_file;
 pub mod flock;
 pub mod fs;
@@ -10,8 +11,10 @@ pub mod host;
 pub mod http;
 pub mod identity;
 pub mod inflate;
+pub mod lines;
 pub mod link;
 pub mod loader;
+pub mod maps;
 pub mod pip;
 pub mod process;
 pub mod zip;

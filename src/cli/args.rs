@@ -77,6 +77,9 @@ pub enum Command {
     Lock(commands::lock::Args),
     Update(commands::lock::UpdateArgs),
     Where(commands::r#where::Args),
+    Verify(commands::verify::Args),
+    #[command(name = "__load", hide = true)]
+    Load(commands::verify::Load),
     #[command(name = "self")]
     Own(commands::own::Args),
     Completions(commands::completions::Args),

@@ -11,4 +11,5 @@ pub mod probe;
 pub mod resolve;
 pub mod uninstall;
 pub mod r#use;
+pub mod verify;
 pub mod r#where;

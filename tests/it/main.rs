@@ -18,6 +18,7 @@ mod loader;
 mod mirrors;
 mod network;
 mod usage;
+mod verify;
 
 #[test]
 fn no_test_file_is_forgotten() {

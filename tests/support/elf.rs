@@ -10,6 +10,7 @@ pub(crate) struct Library {
     runpath: Option<String>,
     version: Option<String>,
     flags_1: u64,
+    crashes: bool,
     functions: Vec<(String, u32)>,
     imports: Vec<(String, Option<(String, String)>)>,
     constants: Vec<String>,
@@ -91,6 +92,12 @@ impl Library {
         self
     }
 
+    /// Its initialiser runs into an invalid instruction.
+    pub(crate) fn crashes(mut self) -> Self {
+        self.crashes = true;
+        self
+    }
+
     /// A text in the section `.rodata`.
     pub(crate) fn constant(mut self, text: &str) -> Self {
         self.constants.push(text.to_owned());
@@ -113,6 +120,10 @@ impl Library {
         for (_, value) in &self.functions {
             code.push(out.len() as u64);
             out.extend_from_slice(&returning(*value));
+        }
+        let crash = out.len() as u64;
+        if self.crashes {
+            out.extend_from_slice(&INVALID);
         }
         align(&mut out, 8);
         let slots = out.len() as u64;
@@ -235,6 +246,9 @@ impl Library {
         if self.flags_1 != 0 {
             dynamic.push((0x6fff_fffb, self.flags_1));
         }
+        if self.crashes {
+            dynamic.push((12, crash));
+        }
         dynamic.push((0, 0));
         let dynamic_at = out.len() as u64;
         for (tag, value) in &dynamic {
@@ -255,6 +269,12 @@ impl Library {
         out
     }
 }
+
+/// An instruction that the processor refuses.
+#[cfg(target_arch = "x86_64")]
+const INVALID: [u8; 4] = [0x0f, 0x0b, 0x0f, 0x0b];
+#[cfg(target_arch = "aarch64")]
+const INVALID: [u8; 4] = [0, 0, 0, 0];
 
 #[cfg(target_arch = "x86_64")]
 const GLOB_DAT: u64 = 6;

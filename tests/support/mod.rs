@@ -1,6 +1,8 @@
 //! Support for the black-box tests.
 
+pub mod elf;
 pub mod host;
+
 pub mod index;
 pub mod sandbox;
 pub mod tls;

@@ -1,0 +1,37 @@
+//! `cuenv verify`, and the hidden command of the child that it starts.
+
+use crate::cli::exit::Exit;
+use crate::cli::failure::Failure;
+use crate::cli::output::Output;
+use crate::context::Context;
+use crate::ops::verify;
+
+/// Load every library of a toolchain, print its version and file; compute with each where there is a GPU
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The toolchain; what holds here when left out
+    spec: Option<String>,
+}
+
+/// Open libraries in this process and report each
+#[derive(Debug, clap::Args)]
+pub struct Load {
+    names: Vec<String>,
+}
+
+pub(crate) fn run(cx: &Context<'_>, args: &Args, output: &Output) -> Result<Exit, Failure> {
+    let report = verify::verify(cx, args.spec.as_deref())?;
+    output.report(&report)?;
+    Ok(if report.has_problems() { Exit::Findings } else { Exit::Ok })
+}
+
+pub(crate) fn load(args: &Load, output: &Output) -> Result<Exit, Failure> {
+    let mut result = Ok(());
+    verify::load(&args.names, &mut |event| {
+        let line = serde_json::to_string(event).expect("events are plain data");
+        if result.is_ok() {
+            result = output.text(&line);
+        }
+    });
+    result.map(|()| Exit::Ok)
+}

@@ -1,0 +1,216 @@
+//! `verify`: does every library of a toolchain load, from the toolchain, in the environment that the toolchain computes?
+//!
+//! The loading is done by child processes of cuenv itself, since a library may crash or hang. The child says what it is about
+//! to do before it does it, so that the one that ended it is known; the next child goes on behind that one.
+
+mod child;
+mod report;
+mod toolchain;
+mod versions;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::context::Context;
+use crate::platform::lines::{self, Ending};
+
+pub use child::load;
+pub use report::{Library, Report, Verdict};
+pub use toolchain::Error as ToolchainError;
+
+/// The hidden subcommand that the child is started with.
+pub const CHILD: &str = "__load";
+
+/// A library that says nothing for so long hangs. Device code of hundreds of megabytes is read from a cold disk meanwhile.
+const SILENCE: Duration = Duration::from_mins(2);
+
+/// Libraries that no toolchain brings and that are rightly absent on many hosts: the driver's own, and those of optional
+/// network plugins.
+const OPTIONAL: &[&str] = &[
+    "libcuda.so.1",
+    "libnvidia-ml.so.1",
+    "libnvidia-cfg.so.1",
+    "libmlx5.so.1",
+    "librdmacm.so.1",
+    "libibverbs.so.1",
+    "libmpi.so.40",
+    "liboshmem.so.40",
+    "libpmix.so.2",
+    "libfabric.so.1",
+    "libucp.so.0",
+    "libucs.so.0",
+];
+
+/// Why a toolchain could not be verified.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is none to verify.
+    #[error(transparent)]
+    Toolchain(#[from] ToolchainError),
+    /// The prefix has no libraries.
+    #[error("`{}` holds no libraries", .0.display())]
+    Empty(PathBuf),
+    /// The prefix cannot be read.
+    #[error("cannot read the prefix")]
+    Read(#[source] std::io::Error),
+    /// The child cannot be started.
+    #[error("cannot start the child process that loads the libraries")]
+    Child(#[source] std::io::Error),
+    /// This program does not know its own path.
+    #[error("this program's own path is unknown")]
+    NoExe,
+}
+
+/// Verifies the toolchain of `spec`, or the one that holds here.
+pub fn verify(cx: &Context<'_>, spec: Option<&str>) -> Result<Report, Error> {
+    let found = toolchain::find(cx, spec)?;
+    let names = libraries(&found.prefix).map_err(Error::Read)?;
+    if names.is_empty() {
+        return Err(Error::Empty(found.prefix));
+    }
+    let exe = cx.process.exe().ok_or(Error::NoExe)?;
+    let mut libraries = Vec::new();
+    let mut rest = names;
+    while !rest.is_empty() {
+        let mut seen = Seen::default();
+        let mut args = vec![OsString::from(CHILD)];
+        args.extend(rest.iter().map(OsString::from));
+        let finished =
+            lines::run(exe, &args, found.environment.clone(), SILENCE, &mut |line| seen.take(line))
+                .map_err(Error::Child)?;
+        let how = ending(&finished.ending, &finished.stderr);
+        let before = rest.len();
+        for name in std::mem::take(&mut rest) {
+            if let Some(loaded) = seen.loaded.remove(&name) {
+                libraries.push(judge(&found.prefix, &name, loaded));
+            } else if seen.begun.as_deref() == Some(&name) {
+                libraries.push(Library::broken(&name, Verdict::Crashed, how.clone()));
+            } else {
+                rest.push(name);
+            }
+        }
+        if rest.len() == before {
+            // The child did not even begin: nothing would be different the next time.
+            libraries.extend(
+                rest.drain(..).map(|name| Library::broken(&name, Verdict::Crashed, how.clone())),
+            );
+        }
+    }
+    libraries.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(Report {
+        toolchain: found.toolchain,
+        prefix: found.prefix,
+        because: found.because,
+        libraries,
+    })
+}
+
+/// What the child has said so far.
+#[derive(Default)]
+struct Seen {
+    begun: Option<String>,
+    loaded: BTreeMap<String, child::Loaded>,
+}
+
+impl Seen {
+    fn take(&mut self, line: &str) {
+        // Libraries write to standard output too; what is no event is theirs.
+        match serde_json::from_str(line) {
+            Ok(child::Event::Begin(name)) => self.begun = Some(name),
+            Ok(child::Event::Loaded(loaded)) => {
+                self.loaded.insert(loaded.name.clone(), loaded);
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+/// The libraries of a prefix: those on its library path by bare name, as programs open them, and the compiler library
+/// that lies beside by path.
+fn libraries(prefix: &Path) -> std::io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for (directory, bare) in [("lib", true), ("nvvm/lib64", false)] {
+        let directory = prefix.join(directory);
+        if !directory.is_dir() {
+            continue;
+        }
+        for entry in fs_err::read_dir(&directory)? {
+            let path = entry?.path();
+            let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
+            // An unversioned link stands for the file beside it.
+            let alias = path.is_symlink() && !name.contains(".so.");
+            if !name.contains(".so") || alias || !path.is_file() {
+                continue;
+            }
+            names.push(if bare { name.to_owned() } else { path.display().to_string() });
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Whether two paths lead to one file.
+fn same_file(a: &Path, b: &Path) -> bool {
+    match (fs_err::metadata(a), fs_err::metadata(b)) {
+        (Ok(a), Ok(b)) => (a.dev(), a.ino()) == (b.dev(), b.ino()),
+        _ => false,
+    }
+}
+
+fn judge(prefix: &Path, asked: &str, loaded: child::Loaded) -> Library {
+    let own =
+        if asked.starts_with('/') { PathBuf::from(asked) } else { prefix.join("lib").join(asked) };
+    let name = own
+        .file_name()
+        .map_or_else(|| asked.to_owned(), |name| name.to_string_lossy().into_owned());
+    if let Some(error) = loaded.error {
+        let optional = OPTIONAL.iter().find(|name| error.starts_with(&format!("{name}:")));
+        return match optional {
+            Some(missing) => Library::broken(&name, Verdict::NeedsHost, (*missing).to_owned()),
+            None => Library::broken(&name, Verdict::Failed, error),
+        };
+    }
+    let (inside, outside): (Vec<_>, Vec<_>) =
+        loaded.files.into_iter().partition(|file| same_file(file, &own));
+    let told = loaded.version;
+    let library = Library {
+        name,
+        version: told,
+        via: loaded.via,
+        file: inside.first().map(|_| own),
+        verdict: Verdict::Ok,
+        detail: None,
+    };
+    match outside.first() {
+        Some(other) => Library {
+            verdict: Verdict::Foreign,
+            detail: Some(other.display().to_string()),
+            ..library
+        },
+        None if inside.is_empty() => Library {
+            verdict: Verdict::Foreign,
+            detail: Some("a file that is not in the memory map".to_owned()),
+            ..library
+        },
+        None => library,
+    }
+}
+
+fn ending(ending: &Ending, stderr: &str) -> String {
+    let mut text = match ending {
+        Ending::Silent => format!("it said nothing for {} s", SILENCE.as_secs()),
+        Ending::Ended(status) => match (status.signal(), status.code()) {
+            (Some(signal), _) => format!("it ended the process by signal {signal}"),
+            (None, code) => format!("it ended the process with code {}", code.unwrap_or_default()),
+        },
+    };
+    if let Some(last) = stderr.lines().rev().find(|line| !line.trim().is_empty()) {
+        text.push_str(": ");
+        text.push_str(last.trim());
+    }
+    text
+}

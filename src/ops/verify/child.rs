@@ -1,0 +1,61 @@
+//! What the child process does: opens one library after the other and says what came of it, one JSON document a line.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::versions;
+use crate::platform::dlopen::Library;
+use crate::platform::maps::mapped_files;
+
+/// One line of the child.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Event {
+    /// It is about to open this library.
+    Begin(String),
+    /// What came of it.
+    Loaded(Loaded),
+}
+
+/// What came of opening one library.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Loaded {
+    /// The name as asked for.
+    pub name: String,
+    /// The version by its own word.
+    pub version: Option<String>,
+    /// The function that told it, or why none did.
+    pub via: Option<String>,
+    /// The files of that name that are mapped.
+    pub files: Vec<PathBuf>,
+    /// The loader's words where it did not open.
+    pub error: Option<String>,
+}
+
+/// Opens the libraries in turn, in this process, and keeps them open. Every event goes out before the next step.
+pub fn load(names: &[String], say: &mut dyn FnMut(&Event)) {
+    let mut open = Vec::new();
+    for name in names {
+        say(&Event::Begin(name.clone()));
+        let mut loaded =
+            Loaded { name: name.clone(), version: None, via: None, files: Vec::new(), error: None };
+        match Library::open(name) {
+            Err(error) => loaded.error = Some(error.to_string()),
+            Ok(library) => {
+                if let Some(told) = versions::ask(name, &library) {
+                    loaded.version = told.version;
+                    loaded.via = Some(told.via);
+                }
+                loaded.files = files_called(name);
+                open.push(library);
+            }
+        }
+        say(&Event::Loaded(loaded));
+    }
+}
+
+fn files_called(name: &str) -> Vec<PathBuf> {
+    let wanted = Path::new(name).file_name();
+    let files = mapped_files().unwrap_or_default();
+    files.into_iter().filter(|file| file.file_name() == wanted).collect()
+}

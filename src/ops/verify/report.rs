@@ -1,0 +1,124 @@
+//! What `verify` found, for people and for programs.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+/// The verdict on a toolchain.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// The toolchain.
+    pub toolchain: String,
+    /// Its prefix.
+    pub prefix: PathBuf,
+    /// Why this toolchain: what chose it.
+    pub because: String,
+    /// Its libraries, by name.
+    pub libraries: Vec<Library>,
+}
+
+/// The verdict on one library.
+#[derive(Debug, Serialize)]
+pub struct Library {
+    /// Its file name.
+    pub name: String,
+    /// Its version, by its own word.
+    pub version: Option<String>,
+    /// The function that told the version, or why none did.
+    pub via: Option<String>,
+    /// The prefix's file that was loaded.
+    pub file: Option<PathBuf>,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// What belongs to the verdict: the foreign file, the missing library, the loader's words.
+    pub detail: Option<String>,
+}
+
+/// What became of a library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Loaded from the prefix.
+    Ok,
+    /// Not loaded, for want of a library of the driver or of an optional plugin: no fault of the toolchain.
+    NeedsHost,
+    /// Loaded from somewhere else, or twice.
+    Foreign,
+    /// The loader refused it.
+    Failed,
+    /// It ended the process, or hung.
+    Crashed,
+}
+
+impl Library {
+    pub(super) fn broken(name: &str, verdict: Verdict, detail: String) -> Self {
+        let name = name.rsplit('/').next().unwrap_or(name).to_owned();
+        Self { name, version: None, via: None, file: None, verdict, detail: Some(detail) }
+    }
+
+    /// Whether this is a problem.
+    pub fn is_problem(&self) -> bool {
+        !matches!(self.verdict, Verdict::Ok | Verdict::NeedsHost)
+    }
+}
+
+impl Report {
+    /// Whether anything is wrong.
+    pub fn has_problems(&self) -> bool {
+        self.libraries.iter().any(Library::is_problem)
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{} in {}, because of {}",
+            self.toolchain,
+            self.prefix.display(),
+            self.because
+        )?;
+        let width = self.libraries.iter().map(|library| library.name.len()).max().unwrap_or(0);
+        for library in &self.libraries {
+            let version = library.version.as_deref().unwrap_or("-");
+            write!(f, "  {:width$}  {version:<9}  ", library.name)?;
+            let detail = library.detail.as_deref().unwrap_or_default();
+            match library.verdict {
+                Verdict::Ok => {
+                    let file = library.file.as_deref();
+                    let short = file.map(|file| file.strip_prefix(&self.prefix).unwrap_or(file));
+                    write!(
+                        f,
+                        "{}",
+                        short.map(|file| file.display().to_string()).unwrap_or_default()
+                    )?;
+                    if let (None, Some(via)) = (&library.version, &library.via) {
+                        write!(f, "  ({via})")?;
+                    }
+                    writeln!(f)?;
+                }
+                Verdict::NeedsHost => {
+                    writeln!(f, "note: needs `{detail}`, which this host does not have")?;
+                }
+                Verdict::Foreign => writeln!(f, "WRONG: loaded from {detail}")?,
+                Verdict::Failed => writeln!(f, "FAILED: {detail}")?,
+                Verdict::Crashed => writeln!(f, "CRASHED: {detail}")?,
+            }
+        }
+        let count = |wanted: fn(&Library) -> bool| {
+            self.libraries.iter().filter(|library| wanted(library)).count()
+        };
+        let good = count(|library| library.verdict == Verdict::Ok);
+        let notes = count(|library| library.verdict == Verdict::NeedsHost);
+        let bad = count(Library::is_problem);
+        write!(f, "{good} loaded from the prefix")?;
+        if notes > 0 {
+            write!(f, ", {notes} could not be tried here")?;
+        }
+        if bad > 0 {
+            write!(f, ", {bad} wrong")?;
+        }
+        writeln!(f)
+    }
+}
