@@ -9,13 +9,12 @@ mod network;
 mod own;
 mod project;
 mod store;
+mod verify;
 
 use std::error::Error;
 use std::fmt;
 
 use super::exit::Exit;
-use crate::domain::spec::SpecError;
-use crate::ops::{self_uninstall, verify};
 
 /// Why a command failed, with the code it ends with and what to do next.
 #[derive(Debug)]
@@ -82,75 +81,4 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.error.fmt(f)
     }
-}
-
-impl From<SpecError> for Failure {
-    fn from(error: SpecError) -> Self {
-        let column = error.text[..error.at].chars().count();
-        let text = error.text.clone();
-        // A caret under an escaped text would point at the wrong place.
-        let plain = !text.is_empty() && text.escape_debug().to_string() == text;
-        let failure = Self::new(Exit::Usage, error);
-        let failure = if plain { failure.excerpt(&text, column) } else { failure };
-        failure.hint("a spec reads like `12.4+cudnn9`, `11.8+cudnn8@runtime` or `auto+cudnn9`")
-    }
-}
-
-impl From<self_uninstall::Error> for Failure {
-    fn from(error: self_uninstall::Error) -> Self {
-        let hint = match &error {
-            self_uninstall::Error::NotOurs { exe, .. } => Some(owner(exe)),
-            self_uninstall::Error::OtherCopy { bin, .. } => {
-                Some(format!("run `{}/cuenv` instead", bin.display()))
-            }
-            self_uninstall::Error::Receipt { .. } | self_uninstall::Error::Io(_) => None,
-        };
-        let failure = Self::new(Exit::Failed, error);
-        if let Some(hint) = hint { failure.hint(hint) } else { failure }
-    }
-}
-
-impl From<verify::Error> for Failure {
-    fn from(error: verify::Error) -> Self {
-        use verify::ToolchainError;
-        let (exit, hint) = match &error {
-            verify::Error::Toolchain(ToolchainError::None) => (
-                Exit::NoMatch,
-                Some("name one: `cuenv verify 12.4+cudnn9`, or pin one: `cuenv use`".to_owned()),
-            ),
-            verify::Error::Toolchain(ToolchainError::System { .. }) => (
-                Exit::NoMatch,
-                Some("cuenv steps aside here: name the toolchain to verify".to_owned()),
-            ),
-            verify::Error::Toolchain(ToolchainError::NotInstalled { spec }) => {
-                (Exit::NoMatch, Some(format!("run `cuenv install {spec}`")))
-            }
-            verify::Error::Empty(_) => {
-                (Exit::Integrity, Some("run `cuenv install` with this toolchain again".to_owned()))
-            }
-            _ => (Exit::Failed, None),
-        };
-        let failure = Self::new(exit, error);
-        if let Some(hint) = hint { failure.hint(hint) } else { failure }
-    }
-}
-
-/// Who else may have put the program where it is, and the command that updates or removes it there.
-fn owner(exe: &std::path::Path) -> String {
-    let path = exe.to_string_lossy();
-    let command = if path.starts_with("/usr/bin/") || path.starts_with("/bin/") {
-        "a package of the system: use its package manager (`apt-get install`, `apt-get remove`)"
-    } else if path.contains("/uv/tools/") {
-        "`uv tool`: `uv tool upgrade cuenv`, `uv tool uninstall cuenv`"
-    } else if path.contains("/pipx/") {
-        "`pipx`: `pipx upgrade cuenv`, `pipx uninstall cuenv`"
-    } else if path.contains("/.cargo/bin/") {
-        "cargo: `cargo uninstall cuenv-cli`"
-    } else if path.ends_with("/bin/cuenv") && path.contains("venv") {
-        "pip in that environment: `pip install --upgrade cuenv`, `pip uninstall cuenv`"
-    } else {
-        return "replace or remove the two files `cuenv` and `cuenv-shim` where you put them"
-            .to_owned();
-    };
-    format!("it looks like the work of {command}")
 }

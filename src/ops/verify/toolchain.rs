@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use shims::dirs::Dirs;
-use shims::locate::{self, Question, Toolchain};
+use shims::locate::{self, Toolchain};
 use shims::vars::Vars;
 use shims::{environ, prepare};
 
 use crate::context::Context;
+use crate::ops::selection;
 
 /// What is verified.
 pub(super) struct Found {
@@ -35,9 +35,6 @@ pub enum Error {
         /// The spec.
         spec: String,
     },
-    /// No home directory.
-    #[error("cuenv's directories are unknown: neither `CUENV_HOME` nor `HOME` is set")]
-    NoHome,
     /// The selection failed.
     #[error("{0}")]
     Locate(String),
@@ -48,21 +45,13 @@ pub enum Error {
 
 pub(super) fn find(cx: &Context<'_>, spec: Option<&str>) -> Result<Found, Error> {
     let vars = cx.process.env();
-    let dirs = Dirs::find(vars, cx.process.exe()).ok_or(Error::NoHome)?;
-    let question = Question {
-        dirs: &dirs,
-        vars,
-        cwd: cx.process.cwd(),
-        argument: spec,
-        inherit: true,
-        all: false,
-    };
-    let choice = locate::select(&question)
+    let dirs = &cx.dirs;
+    let choice = selection::ask(cx, spec, false)
         .first()
         .map_err(|error| Error::Locate(error.to_string()))?
         .ok_or(Error::None)?;
     let because = choice.source.to_string();
-    let installed = match locate::toolchain(&dirs, &choice, &mut Vec::new()) {
+    let installed = match locate::toolchain(dirs, &choice, &mut Vec::new()) {
         Err(error) => return Err(Error::Locate(error.to_string())),
         Ok(Toolchain::System) => return Err(Error::System { because }),
         Ok(Toolchain::Missing(_)) => return Err(Error::NotInstalled { spec: choice.spec }),
@@ -72,7 +61,7 @@ pub(super) fn find(cx: &Context<'_>, spec: Option<&str>) -> Result<Found, Error>
     let own_tool = installed.prefix.join("bin/cuenv");
     let prepared = prepare::prepare(&installed, &choice, vars, Some(&own_tool), false)
         .map_err(|error| Error::Prepare(error.to_string()))?;
-    let changes = environ::enter(vars, &prepared.wanted, &dirs);
+    let changes = environ::enter(vars, &prepared.wanted, dirs);
     Ok(Found {
         toolchain: installed.activation.toolchain.clone(),
         prefix: installed.prefix,
