@@ -180,25 +180,33 @@ impl<'a> Index<'a> {
         digest: &Digest,
     ) -> Result<WheelFile, Error> {
         let mut other = None;
+        // Files at hand first: for them no list is needed, and no network.
+        let name = normalise(distribution);
+        for wheel in local::wheels(&self.options.directories, &name)? {
+            let Location::File(path) = &wheel.location else { continue };
+            if wheel.name.file == file {
+                let found = local::digest(path)?;
+                if found == *digest {
+                    return Ok(WheelFile { digest: Some(found), ..wheel });
+                }
+                other = Some((wheel.location.shown(), found));
+            }
+        }
         for freshness in [Freshness::AsSet, Freshness::Revalidate] {
-            let listing = match self.fetch_listing(distribution, freshness) {
+            let listing = match self.fetch_listing(&name, freshness) {
                 Err(Error::NotFound { .. }) => continue,
                 listing => listing?,
             };
             if let Some(wheel) = listing.with_digest(digest) {
                 return Ok(wheel.clone());
             }
-            for wheel in listing.wheels.iter().filter(|wheel| wheel.name.file == file) {
-                let known = match (&wheel.location, wheel.digest) {
-                    (Location::File(path), None) => Some(local::digest(path)?),
-                    (_, known) => known,
-                };
-                match known {
+            let same_name = |wheel: &&WheelFile| {
+                wheel.name.file == file && matches!(wheel.location, Location::Url(_))
+            };
+            for wheel in listing.wheels.iter().filter(same_name) {
+                match wheel.digest {
                     // A server that tells no digest: the download is checked against the lock.
                     None => return Ok(WheelFile { digest: Some(*digest), ..wheel.clone() }),
-                    Some(found) if found == *digest => {
-                        return Ok(WheelFile { digest: Some(found), ..wheel.clone() });
-                    }
                     Some(found) => other = Some((wheel.location.shown(), found)),
                 }
             }

@@ -17,6 +17,7 @@ mod host;
 mod loader;
 mod mirrors;
 mod network;
+mod replay;
 mod usage;
 mod verify;
 
