@@ -1,0 +1,4 @@
+//! Pure text: shell hooks and the formats that an environment is handed on in. Nothing here reads or writes.
+
+pub mod formats;
+pub mod shells;
