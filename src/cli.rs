@@ -11,6 +11,7 @@ mod progress;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use shims::dirs::Dirs;
 
 use crate::context::{Context, directories};
 use crate::domain::target::Target;
@@ -67,6 +68,9 @@ fn dispatch(cli: &Cli, process: &Process, output: &Output) -> Result<Exit, Failu
         }
         None => process,
     };
+    if let Some(done) = without_context(&cli.command, process, output) {
+        return done;
+    }
     let bars: Box<dyn Progress> = if output.quiet || output.json || cli.global.no_progress {
         Box::new(Silent)
     } else {
@@ -102,5 +106,45 @@ fn dispatch(cli: &Cli, process: &Process, output: &Output) -> Result<Exit, Failu
         Command::Probe(args) => Ok(commands::probe::run(process, args)),
         Command::Man(args) => commands::man::run(&cx, args, output),
         Command::Help(args) => commands::help::run(args, output),
+        Command::Current(_)
+        | Command::Exec(_)
+        | Command::Shell(_)
+        | Command::Env(_)
+        | Command::Hook(_)
+        | Command::HookEnv(_)
+        | Command::Shim(_) => unreachable!("these need no context and are done"),
     }
+}
+
+/// Runs the commands that a program or a prompt waits for: they read neither settings nor catalog.
+fn without_context(
+    command: &Command,
+    process: &Process,
+    output: &Output,
+) -> Option<Result<Exit, Failure>> {
+    let dirs = || Dirs::find(process.env(), process.exe()).ok_or_else(Failure::homeless);
+    Some(match command {
+        Command::Current(args) => {
+            dirs().and_then(|dirs| commands::current::run(process, &dirs, args, output))
+        }
+        Command::Exec(args) => {
+            dirs().and_then(|dirs| commands::exec::run(process, &dirs, args, output))
+        }
+        Command::Shell(args) => {
+            dirs().and_then(|dirs| commands::shell::run(process, &dirs, args, output))
+        }
+        Command::Env(args) => {
+            dirs().and_then(|dirs| commands::env::run(process, &dirs, args, output))
+        }
+        Command::Hook(args) => {
+            dirs().and_then(|dirs| commands::hook::run(process, &dirs, args, output))
+        }
+        Command::HookEnv(args) => {
+            dirs().and_then(|dirs| commands::hook::answer(process, &dirs, args))
+        }
+        Command::Shim(args) => {
+            dirs().and_then(|dirs| commands::shim::run(process, &dirs, args, output))
+        }
+        _ => return None,
+    })
 }

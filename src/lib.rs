@@ -22,5 +22,6 @@ pub mod platform;
 pub mod prefix;
 pub mod progress;
 pub mod project;
+pub mod render;
 pub mod settings;
 pub mod store;

@@ -1,4 +1,5 @@
 //! Pure text: shell hooks and the formats that an environment is handed on in. Nothing here reads or writes.
 
 pub mod formats;
+pub mod rc;
 pub mod shells;

@@ -31,6 +31,7 @@ pub mod prepare;
 pub mod program;
 pub mod quote;
 pub mod read;
+pub mod run;
 pub mod spec;
 pub mod undo;
 pub mod vars;

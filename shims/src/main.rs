@@ -3,17 +3,15 @@
 //! Under its own name it answers a shell's hook (`cuenv-shim hook-env SHELL`) and `--version`.
 #![forbid(unsafe_code)]
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::Write as _;
-use std::os::fd::AsFd as _;
-use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::path::Path;
+use std::process::ExitCode;
 
 use shims::dirs::Dirs;
-use shims::dispatch::{self, Call, Failure, Plan};
-use shims::vars::{Vars, var};
-use shims::{hook, names, program, vars};
+use shims::dispatch::{self, Call};
+use shims::vars::Vars;
+use shims::{hook, names, program, run, vars};
 
 #[expect(clippy::disallowed_methods, reason = "the process is read here, once")]
 fn main() -> ExitCode {
@@ -43,77 +41,16 @@ fn main() -> ExitCode {
         program: &tool,
         is_shim: true,
     };
-    let plan = match dispatch::plan(&call) {
-        Err(Failure::Missing(choice))
-            if var(&vars, names::AUTO_INSTALL) == Some(OsStr::new("1")) =>
-        {
-            let spec = (!matches!(choice.source, shims::locate::Source::Pin(..)))
-                .then_some(choice.spec.as_str());
-            match install(&dirs, exe.as_deref(), &vars, spec) {
-                Ok(()) => dispatch::plan(&call),
-                Err(message) => return fail(125, &message),
-            }
-        }
-        plan => plan,
+    let plan = match run::plan(&call) {
+        Ok(Ok(plan)) => plan,
+        Ok(Err(failure)) => return fail(failure.code(), &failure.to_string()),
+        Err(message) => return fail(125, &message),
     };
-    match plan {
-        Ok(plan) => start(&plan, &dispatch::argv0(&argv0, &tool, &plan.program), rest),
-        Err(failure) => fail(failure.code(), &failure.to_string()),
-    }
-}
-
-/// The system's number for a file that is neither a program nor a script with a first line.
-const ENOEXEC: i32 = 8;
-
-/// Replaces this process by the program.
-fn start(plan: &Plan, argv0: &OsStr, args: &[OsString]) -> ExitCode {
     for note in &plan.notes {
         say(note);
     }
-    let prepare = |program: &OsStr| {
-        let mut command = Command::new(program);
-        for (name, value) in &plan.changes {
-            match value {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
-        }
-        command
-    };
-    let error = prepare(plan.program.as_os_str()).arg0(argv0).args(args).exec();
-    if error.raw_os_error() == Some(ENOEXEC) {
-        // A script without a first line: shells run it themselves.
-        let error = prepare(OsStr::new("/bin/sh")).arg(&plan.program).args(args).exec();
-        let (code, message) = dispatch::exec_failure(Path::new("/bin/sh"), &error);
-        return fail(code, &message);
-    }
-    let (code, message) = dispatch::exec_failure(&plan.program, &error);
+    let (code, message) = run::start(&plan, &dispatch::argv0(&argv0, &tool, &plan.program), rest);
     fail(code, &message)
-}
-
-/// Runs `cuenv install`, its standard output on standard error: the program's own must stay clean.
-fn install(dirs: &Dirs, exe: Option<&Path>, vars: &Vars, spec: Option<&str>) -> Result<(), String> {
-    let beside = exe.and_then(Path::parent).map(|bin| bin.join("cuenv"));
-    let candidates = [Some(dirs.data.join("bin/cuenv")), beside];
-    let cuenv: Option<PathBuf> = candidates.into_iter().flatten().find(|path| path.is_file());
-    let cuenv = cuenv.or_else(|| {
-        let path = program::search_path(vars);
-        match program::search(OsStr::new("cuenv"), &path, &program::Skip::default()) {
-            program::Found::Program(path) => Some(path),
-            _ => None,
-        }
-    });
-    let cuenv = cuenv.ok_or("cannot install the toolchain: `cuenv` is not on PATH")?;
-    let stderr =
-        std::io::stderr().as_fd().try_clone_to_owned().map_err(|error| error.to_string())?;
-    let status = Command::new(&cuenv)
-        .arg("install")
-        .args(spec)
-        .stdin(Stdio::null())
-        .stdout(Stdio::from(stderr))
-        .status()
-        .map_err(|error| format!("cannot run `{}`: {error}", cuenv.display()))?;
-    if status.success() { Ok(()) } else { Err("the toolchain could not be installed".to_owned()) }
 }
 
 fn own_command(args: &[OsString], vars: &Vars, cwd: Option<&Path>, dirs: &Dirs) -> ExitCode {

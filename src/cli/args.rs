@@ -80,6 +80,17 @@ pub enum Command {
     Verify(commands::verify::Args),
     #[command(name = "__load", hide = true)]
     Load(commands::verify::Load),
+    #[command(visible_alias = "show")]
+    Current(commands::current::Args),
+    #[command(visible_aliases = ["run", "x"])]
+    Exec(commands::exec::Args),
+    Shell(commands::shell::Args),
+    Env(commands::env::Args),
+    #[command(visible_aliases = ["activate", "init"])]
+    Hook(commands::hook::Args),
+    #[command(hide = true)]
+    HookEnv(commands::hook::Ask),
+    Shim(commands::shim::Args),
     #[command(name = "self")]
     Own(commands::own::Args),
     Completions(commands::completions::Args),

@@ -1,6 +1,9 @@
 //! One command a file: its arguments (the doc comments are the help text) and a `run` that calls one op.
 
 pub mod completions;
+pub mod current;
+pub mod env;
+pub mod exec;
 pub mod help;
 pub mod install;
 pub mod list;
@@ -12,4 +15,9 @@ pub mod resolve;
 pub mod uninstall;
 pub mod r#use;
 pub mod verify;
+pub mod hook;
+pub mod man;
+pub mod own;
+pub mod shell;
+pub mod shim;
 pub mod r#where;

@@ -11,6 +11,8 @@ mod project;
 mod store;
 mod verify;
 
+mod activation;
+
 use std::error::Error;
 use std::fmt;
 

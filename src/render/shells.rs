@@ -69,7 +69,9 @@ fn quoted(shell: Shell, value: &OsStr) -> Vec<u8> {
 
 /// Makes a text fit for the inside of single quotes of tcsh.
 fn inside_quotes(text: &[u8]) -> Vec<u8> {
-    text.iter().flat_map(|byte| if *byte == b'\'' { br"'\''".to_vec() } else { vec![*byte] }).collect()
+    text.iter()
+        .flat_map(|byte| if *byte == b'\'' { br"'\''".to_vec() } else { vec![*byte] })
+        .collect()
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@
 mod support;
 
 mod host;
+mod hook;
 mod loader;
 mod mirrors;
 mod network;

@@ -7,3 +7,6 @@ pub mod index;
 pub mod sandbox;
 pub mod tls;
 pub mod wheel;
+pub mod bed;
+pub mod sandbox;
+pub mod terminal;

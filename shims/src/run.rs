@@ -1,0 +1,84 @@
+//! The last step of a shim and of `cuenv exec`: this process becomes the program.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::AsFd as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::dirs::Dirs;
+use crate::dispatch::{self, Plan};
+use crate::program;
+use crate::vars::Vars;
+
+/// The system's number for a file that is neither a program nor a script with a first line.
+const ENOEXEC: i32 = 8;
+
+/// Replaces this process by the program; returns only when that failed, with the exit code and the reason.
+///
+/// The program keeps the process number, the open files, the directory and what signals it ignores. Two things
+/// are set to their defaults: the disposition of SIGPIPE, which Rust's start-up changed, and the signal mask.
+pub fn start(plan: &Plan, argv0: &OsStr, args: &[OsString]) -> (u8, String) {
+    let prepare = |program: &OsStr| {
+        let mut command = Command::new(program);
+        for (name, value) in &plan.changes {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command
+    };
+    let error = prepare(plan.program.as_os_str()).arg0(argv0).args(args).exec();
+    if error.raw_os_error() == Some(ENOEXEC) {
+        // A script without a first line: shells run it themselves.
+        let error = prepare(OsStr::new("/bin/sh")).arg(&plan.program).args(args).exec();
+        return dispatch::exec_failure(Path::new("/bin/sh"), &error);
+    }
+    dispatch::exec_failure(&plan.program, &error)
+}
+
+/// Runs `cuenv install`, its standard output on standard error: the program's own must stay clean. `spec` is `None`
+/// for what a pin asks.
+pub fn install(
+    dirs: &Dirs,
+    exe: Option<&Path>,
+    vars: &Vars,
+    spec: Option<&str>,
+) -> Result<(), String> {
+    let beside = exe.and_then(Path::parent).map(|bin| bin.join("cuenv"));
+    let candidates = [Some(dirs.data.join("bin/cuenv")), beside];
+    let cuenv: Option<PathBuf> = candidates.into_iter().flatten().find(|path| path.is_file());
+    let cuenv = cuenv.or_else(|| {
+        let path = program::search_path(vars);
+        match program::search(OsStr::new("cuenv"), &path, &program::Skip::default()) {
+            program::Found::Program(path) => Some(path),
+            _ => None,
+        }
+    });
+    let cuenv = cuenv.ok_or("cannot install the toolchain: `cuenv` is not on PATH")?;
+    let stderr =
+        std::io::stderr().as_fd().try_clone_to_owned().map_err(|error| error.to_string())?;
+    let status = Command::new(&cuenv)
+        .arg("install")
+        .args(spec)
+        .stdin(Stdio::null())
+        .stdout(Stdio::from(stderr))
+        .status()
+        .map_err(|error| format!("cannot run `{}`: {error}", cuenv.display()))?;
+    if status.success() { Ok(()) } else { Err("the toolchain could not be installed".to_owned()) }
+}
+
+/// Decides what is run, and installs the toolchain first when it is missing and `CUENV_AUTO_INSTALL` is `1`.
+pub fn plan(call: &dispatch::Call<'_>) -> Result<Result<Plan, dispatch::Failure>, String> {
+    let wanted = crate::vars::var(call.vars, crate::names::AUTO_INSTALL) == Some(OsStr::new("1"));
+    match dispatch::plan(call) {
+        Err(dispatch::Failure::Missing(choice)) if wanted => {
+            let is_pin = matches!(choice.source, crate::locate::Source::Pin(..));
+            let spec = (!is_pin).then_some(choice.spec.as_str());
+            install(call.dirs, call.exe, call.vars, spec)?;
+            Ok(dispatch::plan(call))
+        }
+        plan => Ok(plan),
+    }
+}

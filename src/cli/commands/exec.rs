@@ -1,0 +1,68 @@
+//! `cuenv exec`: replaces this process by a program in a toolchain's environment.
+
+use std::ffi::OsString;
+
+use shims::dirs::Dirs;
+
+use crate::cli::exit::Exit;
+use crate::cli::failure::Failure;
+use crate::cli::output::Output;
+use crate::ops::activate;
+use crate::platform::process::Process;
+
+/// Run a program in a toolchain's environment
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The toolchain; what holds here when left out
+    spec: Option<String>,
+    /// The program and its arguments, after `--`
+    #[arg(last = true, required = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+pub(crate) fn run(
+    process: &Process,
+    dirs: &Dirs,
+    args: &Args,
+    output: &Output,
+) -> Result<Exit, Failure> {
+    let (program, rest) = args.command.split_first().expect("clap requires one word");
+    let plan = activate::plan_exec(process, dirs, args.spec.as_deref(), program)?;
+    for note in &plan.notes {
+        output.warn(note);
+    }
+    if plan.choice.is_none() {
+        output.note("no toolchain holds in this directory; running without one");
+    }
+    if output.verbose > 0 {
+        for line in explain(&plan) {
+            output.note(&line);
+        }
+    }
+    Err(activate::exec(&plan, rest).into())
+}
+
+fn explain(plan: &shims::dispatch::Plan) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let (Some(choice), Some(prepared)) = (&plan.choice, &plan.prepared) {
+        let toolchain = prepared.wanted.toolchain.to_string_lossy();
+        lines.push(format!(
+            "running `{}` in {toolchain}, from {}",
+            plan.program.display(),
+            choice.source
+        ));
+        if let Some(env) = &prepared.libraries.env {
+            lines.push(format!(
+                "policy {}: `{}` supplies {}; the toolchain supplies {}",
+                prepared.libraries.policy.name(),
+                env.root.display(),
+                prepared.libraries.from_env.join(" "),
+                prepared.libraries.from_toolchain.join(" ")
+            ));
+        }
+        for element in &prepared.libraries.elements {
+            lines.push(format!("library path: {}", element.display()));
+        }
+    }
+    lines
+}

@@ -1,0 +1,138 @@
+//! Which toolchain holds here, and what it does to the environment.
+//!
+//! These ops take the process and the directories alone: a program that is about to be started, or a prompt, waits
+//! for neither settings nor catalog.
+
+pub mod current;
+pub mod hook;
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use shims::dirs::Dirs;
+use shims::dispatch::{self, Call, Plan};
+use shims::environ::{self, Changes, Wanted};
+use shims::locate::{self, Choice, Installed, LocateError, Question, Toolchain};
+use shims::prepare::{self, PrepareError};
+use shims::run;
+
+use crate::platform::process::Process;
+
+/// Why there is no environment.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Selection failed.
+    #[error(transparent)]
+    Locate(LocateError),
+    /// The prefix cannot be used.
+    #[error(transparent)]
+    Prepare(PrepareError),
+    /// Nothing selects a toolchain.
+    #[error("no toolchain holds in this directory")]
+    Nothing,
+    /// The toolchain is not installed.
+    #[error("`{}` from {} is not installed", .0.spec, .0.source)]
+    Missing(Choice),
+}
+
+/// An environment to enter.
+#[derive(Debug)]
+pub struct Environment {
+    /// Which toolchain, and why.
+    pub choice: Choice,
+    /// What it wants, absolute; `None` for `system`.
+    pub wanted: Option<Wanted>,
+    /// The changes from this process's environment.
+    pub changes: Changes,
+}
+
+/// Asks the same question as a shim.
+fn question<'a>(
+    process: &'a Process,
+    dirs: &'a Dirs,
+    spec: Option<&'a str>,
+    all: bool,
+) -> Question<'a> {
+    let vars = process.env();
+    Question { dirs, vars, cwd: process.cwd(), argument: spec, inherit: false, all }
+}
+
+/// Returns the environment of a spec, or of what holds here.
+pub fn environment(
+    process: &Process,
+    dirs: &Dirs,
+    spec: Option<&str>,
+    build: bool,
+) -> Result<Environment, Error> {
+    let selection = locate::select(&question(process, dirs, spec, false));
+    let choice = selection.first().map_err(Error::Locate)?.ok_or(Error::Nothing)?;
+    let vars = process.env();
+    match installed(dirs, &choice)? {
+        None => Ok(Environment { choice, wanted: None, changes: environ::leave(vars) }),
+        Some(installed) => {
+            let prepared =
+                prepare::prepare(&installed, &choice, vars, None, build).map_err(Error::Prepare)?;
+            let changes = environ::enter(vars, &prepared.wanted, dirs);
+            Ok(Environment { choice, wanted: Some(prepared.wanted), changes })
+        }
+    }
+}
+
+/// Returns the prefix of a choice; `None` for `system`.
+fn installed(dirs: &Dirs, choice: &Choice) -> Result<Option<Installed>, Error> {
+    match locate::toolchain(dirs, choice, &mut Vec::new()).map_err(Error::Locate)? {
+        Toolchain::System => Ok(None),
+        Toolchain::Installed(installed) => Ok(Some(installed)),
+        Toolchain::Missing(_) => Err(Error::Missing(choice.clone())),
+    }
+}
+
+/// Why a program is not started.
+#[derive(Debug, thiserror::Error)]
+pub enum ExecError {
+    /// Decided before it was started.
+    #[error(transparent)]
+    Plan(dispatch::Failure),
+    /// The installation of the toolchain failed.
+    #[error("{0}")]
+    Install(String),
+    /// The system did not start it.
+    #[error("{message}")]
+    Start {
+        /// The exit code a shell would give.
+        code: u8,
+        /// Why, in a shell's words.
+        message: String,
+    },
+}
+
+/// Decides what `cuenv exec` runs.
+pub fn plan_exec(
+    process: &Process,
+    dirs: &Dirs,
+    spec: Option<&str>,
+    program: &OsStr,
+) -> Result<Plan, ExecError> {
+    let call = Call {
+        dirs,
+        vars: process.env(),
+        cwd: process.cwd(),
+        exe: process.exe(),
+        process: std::process::id(),
+        spec,
+        program,
+        is_shim: false,
+    };
+    run::plan(&call).map_err(ExecError::Install)?.map_err(ExecError::Plan)
+}
+
+/// Replaces this process by the program; returns why that failed.
+pub fn exec(plan: &Plan, args: &[std::ffi::OsString]) -> ExecError {
+    let argv0 = dispatch::argv0(plan.program.as_os_str(), name_of(&plan.program), &plan.program);
+    let (code, message) = run::start(plan, &argv0, args);
+    ExecError::Start { code, message }
+}
+
+fn name_of(program: &Path) -> &OsStr {
+    program.file_name().unwrap_or(program.as_os_str())
+}

@@ -1,0 +1,177 @@
+//! `cuenv current`: what holds here, because of what, and what it beat.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::Serialize;
+use shims::dirs::Dirs;
+use shims::environ;
+use shims::locate::{self, Choice, Toolchain};
+use shims::prepare;
+
+use super::{Error, question};
+use crate::platform::process::Process;
+
+/// What holds here.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// The spec; `None` when nothing selects a toolchain.
+    pub spec: Option<String>,
+    /// Where it comes from.
+    pub because: Option<String>,
+    /// The toolchain's name; `None` when it is not installed.
+    pub toolchain: Option<String>,
+    /// Its prefix.
+    pub prefix: Option<PathBuf>,
+    /// Whether the lock beside the pin named the prefix.
+    pub locked: bool,
+    /// What it beat, in order of rank.
+    pub beats: Vec<Beaten>,
+    /// The project's Python environment, if it brings NVIDIA libraries.
+    pub venv: Option<Venv>,
+    /// The toolchain that is active in this process's environment.
+    pub active: Option<String>,
+    /// The variables that entering it changes.
+    pub variables: Vec<String>,
+    /// Pins that were not taken, and other remarks.
+    pub notes: Vec<String>,
+}
+
+/// A choice that lost.
+#[derive(Debug, Serialize)]
+pub struct Beaten {
+    /// Its spec.
+    pub spec: String,
+    /// Where it comes from.
+    pub source: String,
+}
+
+/// How the libraries are shared.
+#[derive(Debug, Serialize)]
+pub struct Venv {
+    /// The environment's root.
+    pub root: PathBuf,
+    /// How it was found.
+    pub via: String,
+    /// The policy.
+    pub policy: String,
+    /// Components that come from the environment.
+    pub from_venv: Vec<String>,
+    /// Components that come from the toolchain.
+    pub from_toolchain: Vec<String>,
+    /// Why the policy cannot hold.
+    pub refused: Option<String>,
+}
+
+/// Finds out what holds here.
+pub fn current(process: &Process, dirs: &Dirs) -> Result<Report, Error> {
+    let selection = locate::select(&question(process, dirs, None, true));
+    let mut report = Report {
+        spec: None,
+        because: None,
+        toolchain: None,
+        prefix: None,
+        locked: false,
+        beats: Vec::new(),
+        venv: None,
+        active: process.var(shims::names::ACTIVE).map(str::to_owned),
+        variables: Vec::new(),
+        notes: selection.notices.iter().map(ToString::to_string).collect(),
+    };
+    for (path, keys) in &selection.unknown {
+        report.notes.push(format!("`{}` holds unknown keys: {}", path.display(), keys.join(", ")));
+    }
+    if let Some(error) = selection.error {
+        if selection.choices.is_empty() {
+            return Err(Error::Locate(error));
+        }
+        report.notes.push(error.to_string());
+    }
+    let mut choices = selection.choices.into_iter();
+    let Some(choice) = choices.next() else { return Ok(report) };
+    report.beats = choices
+        .map(|beaten| Beaten { source: beaten.source.to_string(), spec: beaten.spec })
+        .collect();
+    report.spec = Some(choice.spec.clone());
+    report.because = Some(choice.source.to_string());
+    report.describe(process, dirs, &choice)?;
+    Ok(report)
+}
+
+impl Report {
+    fn describe(&mut self, process: &Process, dirs: &Dirs, choice: &Choice) -> Result<(), Error> {
+        let found = locate::toolchain(dirs, choice, &mut Vec::new()).map_err(Error::Locate)?;
+        let Toolchain::Installed(installed) = found else { return Ok(()) };
+        self.toolchain = Some(installed.activation.toolchain.clone());
+        self.prefix = Some(installed.prefix.clone());
+        self.locked = installed.locked;
+        let vars = process.env();
+        match prepare::prepare(&installed, choice, vars, None, false) {
+            Ok(prepared) => {
+                // From outside of any toolchain: what is active already would hide the changes.
+                let outside = environ::apply(vars, &environ::leave(vars));
+                self.variables = environ::enter(&outside, &prepared.wanted, dirs)
+                    .into_iter()
+                    .map(|(name, _)| name.to_string_lossy().into_owned())
+                    .filter(|name| !name.starts_with("CUENV_"))
+                    .collect();
+                let libraries = prepared.libraries;
+                self.venv = libraries.env.map(|env| Venv {
+                    root: env.root,
+                    via: env.via.to_string(),
+                    policy: libraries.policy.name().to_owned(),
+                    from_venv: libraries.from_env,
+                    from_toolchain: libraries.from_toolchain,
+                    refused: None,
+                });
+            }
+            Err(error) => self.notes.push(error.to_string()),
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let line =
+            |f: &mut fmt::Formatter<'_>, name: &str, value: &str| writeln!(f, "{name:<11}{value}");
+        let Some(spec) = &self.spec else {
+            line(f, "active", "none (system)")?;
+            return self.notes.iter().try_for_each(|note| line(f, "note", note));
+        };
+        let spec = if self.toolchain.is_none() && spec != shims::spec::SYSTEM {
+            format!("{spec} (not installed)")
+        } else {
+            spec.clone()
+        };
+        line(f, "active", &spec)?;
+        line(f, "because", self.because.as_deref().unwrap_or_default())?;
+        for beaten in &self.beats {
+            line(f, "beats", &format!("{} from {}", beaten.spec, beaten.source))?;
+        }
+        if let (Some(toolchain), Some(prefix)) = (&self.toolchain, &self.prefix) {
+            let locked = if self.locked { " (locked)" } else { "" };
+            line(f, "toolchain", &format!("{toolchain}{locked}"))?;
+            line(f, "prefix", &prefix.display().to_string())?;
+        }
+        if let Some(venv) = &self.venv {
+            let list = |names: &[String]| match names {
+                [] => "nothing".to_owned(),
+                names => names.join(" "),
+            };
+            line(f, "venv", &format!("{} ({})", venv.root.display(), venv.via))?;
+            line(f, "policy", &venv.policy)?;
+            line(f, "", &format!("from the venv: {}", list(&venv.from_venv)))?;
+            line(f, "", &format!("from the toolchain: {}", list(&venv.from_toolchain)))?;
+        }
+        if !self.variables.is_empty() {
+            line(f, "sets", &self.variables.join(" "))?;
+        }
+        if let Some(active) = &self.active
+            && Some(active) != self.toolchain.as_ref()
+        {
+            line(f, "shell", &format!("{active} is what this shell is in now"))?;
+        }
+        self.notes.iter().try_for_each(|note| line(f, "note", note))
+    }
+}
