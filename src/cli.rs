@@ -122,7 +122,7 @@ fn without_context(
     process: &Process,
     output: &Output,
 ) -> Option<Result<Exit, Failure>> {
-    let dirs = || Dirs::find(process.env(), process.exe()).ok_or_else(Failure::homeless);
+    let dirs = || Dirs::find(process.env(), process.exe()).ok_or_else(Failure::no_home);
     Some(match command {
         Command::Current(args) => {
             dirs().and_then(|dirs| commands::current::run(process, &dirs, args, output))

@@ -1,7 +1,7 @@
 //! Use cases: one a file; each takes the context and a request, returns a report, prints nothing.
 
-pub mod answer;
 pub mod activate;
+pub mod answer;
 pub mod complete;
 pub mod host;
 pub mod install;
@@ -18,3 +18,4 @@ pub mod self_uninstall;
 pub mod uninstall;
 pub mod verify;
 pub mod shim;
+pub mod uninstall;

@@ -13,8 +13,8 @@
 #[path = "../support/mod.rs"]
 mod support;
 
-mod host;
 mod hook;
+mod host;
 mod loader;
 mod mirrors;
 mod network;

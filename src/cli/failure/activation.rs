@@ -18,12 +18,6 @@ impl Failure {
         Self::new(Exit::Failed, error)
             .hint("load the hook first: `eval \"$(cuenv hook bash)\"` (or zsh, fish ...), then say it again")
     }
-
-    /// Neither a variable nor the password file says where cuenv's directories are.
-    pub(crate) fn homeless() -> Self {
-        Self::new(Exit::Failed, "the home directory is not known")
-            .hint("set CUENV_HOME to the directory that holds cuenv's data")
-    }
 }
 
 impl From<activate::Error> for Failure {
