@@ -6,7 +6,6 @@ pub mod host;
 
 pub mod index;
 pub mod sandbox;
-pub mod sandbox;
 pub mod terminal;
 pub mod tls;
 pub mod wheel;
