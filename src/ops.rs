@@ -15,7 +15,6 @@ pub mod project_install;
 pub mod resolve;
 pub mod selection;
 pub mod self_uninstall;
-pub mod uninstall;
-pub mod verify;
 pub mod shim;
 pub mod uninstall;
+pub mod verify;

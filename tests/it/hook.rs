@@ -398,6 +398,8 @@ fn an_unchanged_prompt_starts_no_process() {
             shell.line("");
         }
         shell.ask("echo still");
+        assert_eq!(forks(), before, "{}: a process at an unchanged prompt", dialect.name);
+    }
 }
 
 #[test]

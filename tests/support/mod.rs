@@ -1,7 +1,7 @@
 //! Support for the black-box tests.
 
-pub mod elf;
 pub mod bed;
+pub mod elf;
 pub mod host;
 
 pub mod index;
