@@ -33,6 +33,13 @@ impl Failure {
         Self { exit, error: error.into(), excerpt: None, hints: Vec::new() }
     }
 
+    /// Replaces the message, keeping code, excerpt and advice.
+    #[must_use]
+    pub fn with_message(mut self, message: String) -> Self {
+        self.error = message.into();
+        self
+    }
+
     /// Adds one piece of advice.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::answer;
-use super::project_install::Error;
+use super::project_install::{self, Error};
 use super::selection;
 use crate::context::Context;
 use crate::domain::lock::Lock;
@@ -65,7 +65,7 @@ pub fn lock(cx: &Context<'_>, mode: Mode, targets: &[Target]) -> Result<Report, 
         return Err(Error::NoPin(cx.cwd().to_owned()));
     };
     let project = Project::at(directory);
-    let spec: Spec = choice.spec.parse()?;
+    let spec = project_install::parse(&choice)?;
     if !matches!(spec, Spec::Toolchain(_)) {
         let via = choice.source.to_string();
         return Err(Error::NothingToInstall { spec: choice.spec, via });

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use serde::Serialize;
+use shims::locate::Choice;
 
 use super::answer::{self, Freshness};
 use super::install::{self, InstallReport};
@@ -60,8 +61,13 @@ pub enum Error {
     #[error(transparent)]
     Selection(#[from] selection::Error),
     /// The pin is not a spec.
-    #[error(transparent)]
-    Spec(#[from] SpecError),
+    #[error("{via}: {error}")]
+    Spec {
+        /// Where it came from.
+        via: String,
+        /// What is wrong.
+        error: SpecError,
+    },
     /// The project's files.
     #[error(transparent)]
     Project(#[from] project::Error),
@@ -85,7 +91,7 @@ pub fn install(cx: &Context<'_>, request: &Request) -> Result<Installed, Error> 
     let Some(choice) = selection::here(cx)? else {
         return Err(Error::NoPin(cx.cwd().to_owned()));
     };
-    let spec: Spec = choice.spec.parse()?;
+    let spec = parse(&choice)?;
     if !matches!(spec, Spec::Toolchain(_)) {
         return Err(Error::NothingToInstall { spec: choice.spec, via: choice.source.to_string() });
     }
@@ -99,6 +105,11 @@ pub fn install(cx: &Context<'_>, request: &Request) -> Result<Installed, Error> 
         }
     };
     Ok(Installed { installed: vec![report] })
+}
+
+/// Reads the spec of what holds here.
+pub fn parse(choice: &Choice) -> Result<Spec, Error> {
+    choice.spec.parse().map_err(|error| Error::Spec { via: choice.source.to_string(), error })
 }
 
 fn install_project(

@@ -16,6 +16,7 @@ mod support;
 mod hook;
 mod host;
 mod loader;
+mod main_job;
 mod mirrors;
 mod network;
 mod replay;

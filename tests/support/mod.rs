@@ -8,4 +8,6 @@ pub mod index;
 pub mod sandbox;
 pub mod terminal;
 pub mod tls;
+pub mod toolkit;
+pub mod tree;
 pub mod wheel;

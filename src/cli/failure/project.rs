@@ -49,7 +49,10 @@ impl From<project_install::Error> for Failure {
         use project_install::Error as E;
         match error {
             E::Selection(error) => error.into(),
-            E::Spec(error) => error.into(),
+            E::Spec { ref via, error: ref spec } => {
+                let message = format!("{via}: {spec}");
+                Self::from(spec.clone()).with_message(message)
+            }
             E::Project(error) => error.into(),
             E::Answer(error) => error.into(),
             E::Install(error) => error.into(),
