@@ -12,7 +12,9 @@
 
 mod error;
 mod ingest;
+mod journal;
 pub mod record;
+mod sink;
 mod stream;
 mod tap;
 mod unpack;

@@ -49,16 +49,16 @@ impl fmt::Display for Owner {
 }
 
 impl Owner {
-    fn me(percent: Option<u8>) -> Self {
+    pub(crate) fn me(percent: Option<u8>) -> Self {
         Self { pid: std::process::id(), host: identity::host(), percent }
     }
 
-    fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         let percent = self.percent.map_or("-".to_owned(), |percent| percent.to_string());
         format!("{} {} {percent}\n", self.pid, self.host)
     }
 
-    fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut words = text.split_whitespace();
         let pid = words.next()?.parse().ok()?;
         let host = words.next()?.to_owned();
@@ -66,7 +66,7 @@ impl Owner {
     }
 
     /// Tells whether the owner is a process of this host that no longer runs.
-    fn is_dead(&self) -> bool {
+    pub(crate) fn is_dead(&self) -> bool {
         self.host == identity::host() && !identity::is_running(self.pid)
     }
 }

@@ -72,6 +72,13 @@ impl Staging {
         }
     }
 
+    /// Takes over a directory that another process has left, by renaming it: of several that try, one succeeds.
+    pub fn adopt(left: &Path, stem: &str) -> io::Result<Self> {
+        let path = left.with_file_name(unique(stem));
+        fs::rename(left, &path)?;
+        Ok(Self { path, keep: false })
+    }
+
     /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.path

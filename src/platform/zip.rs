@@ -184,6 +184,13 @@ impl Reader {
         Ok(Some(member))
     }
 
+    /// Takes a member as read that another process has read before.
+    pub fn restore(&mut self, member: &Member) -> Result<(), ZipError> {
+        self.admit(member)?;
+        self.members.push(member.clone());
+        Ok(())
+    }
+
     fn admit(&mut self, member: &Member) -> Result<(), ZipError> {
         name::check(&member.name)
             .map_err(|fault| ZipError::Name { name: member.name.clone(), fault })?;

@@ -6,20 +6,23 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use fs_err as fs;
+use sha2::{Digest as _, Sha256};
 
 use super::error::{Damage, Error, is_full};
+use super::journal::{self, Journal, Progress};
 use super::stream::Stream;
 use super::tap::Tap;
 use super::unpack::{Fault, unpack};
 use super::{Store, WheelSource};
 use crate::domain::digest::Digest;
 use crate::domain::receipt::{self, Receipt};
+use crate::platform::checkpoint::checkpoint;
 use crate::platform::flock::{self, Attempt, Flock, Mode};
 use crate::platform::fs::{Published, Staging, unique};
 use crate::platform::http::Http;
 use crate::platform::identity;
 use crate::platform::zip::ZipError;
-use crate::progress::{Progress, Task};
+use crate::progress::{self, Task};
 
 /// How often a waiting process looks whether the wheel has arrived.
 const GLANCE: Duration = Duration::from_millis(40);
@@ -65,7 +68,7 @@ impl Store {
         sources: &[WheelSource],
         http: &Http,
         options: Options,
-        progress: &dyn Progress,
+        progress: &dyn progress::Progress,
     ) -> Result<Vec<Ingested>, Error> {
         let mut order: Vec<usize> = (0..sources.len()).collect();
         order.sort_by_key(|&index| std::cmp::Reverse(sources[index].size));
@@ -93,7 +96,7 @@ impl Store {
         &self,
         source: &WheelSource,
         http: &Http,
-        progress: &dyn Progress,
+        progress: &dyn progress::Progress,
     ) -> Result<Ingested, Error> {
         let done = |digest, how| Ingested { file: source.file.clone(), digest, how };
         if let Some(digest) = source.digest.filter(|digest| self.contains(digest)) {
@@ -116,7 +119,12 @@ impl Store {
     }
 
     /// Waits until this process may fetch the wheel, or until another one has.
-    fn acquire(&self, source: &WheelSource, task: &dyn Task, progress: &dyn Progress) -> Turn {
+    fn acquire(
+        &self,
+        source: &WheelSource,
+        task: &dyn Task,
+        progress: &dyn progress::Progress,
+    ) -> Turn {
         // Without a digest nobody else can be known to fetch the same bytes.
         let Some(digest) = source.digest else { return Turn::Ours(None) };
         let path = self.locks.join(digest.to_string());
@@ -158,34 +166,100 @@ impl Store {
         task: &dyn Task,
         lock: Option<&Flock>,
     ) -> Result<Digest, Error> {
-        let stem = source.digest.map_or("wheel".to_owned(), |digest| digest.to_string());
-        let staging = Staging::new(&self.tmp, &stem).map_err(|error| self.io(error))?;
         let watched = Watched { task, lock, got: 0.into(), size: source.size };
-        let mut input = Tap::new(Stream::new(source, http, &watched));
-        let outcome = unpack(&mut input, staging.path(), source.size);
+        let begun = self.take_over(source, lock);
+        let (error, again) = match self.attempt(source, http, &watched, begun, false) {
+            Ok(digest) => return Ok(digest),
+            Err(failed) => failed,
+        };
+        if !again {
+            return Err(error);
+        }
+        // Pieces that do not belong together, or a cache that keeps a bad copy: once more from the start.
+        watched.status("damaged, fetching it again");
+        watched.set(0);
+        self.attempt(source, http, &watched, None, true).map_err(|(error, _)| error)
+    }
+
+    /// Finds what another process has left of this wheel and makes it this process's own.
+    fn take_over(&self, source: &WheelSource, lock: Option<&Flock>) -> Option<(Staging, Progress)> {
+        let digest = source.digest?.to_string();
+        let is_locked = lock.is_some_and(Flock::is_real);
+        let mut taken = None;
+        for (path, progress) in journal::left_behind(&self.tmp, &digest) {
+            let owner = progress.as_ref().map(|progress| &progress.owner);
+            if !journal::is_abandoned(&path, owner, is_locked) {
+                continue;
+            }
+            let Ok(staging) = Staging::adopt(&path, &digest) else { continue };
+            // The first has come furthest; dropping the others removes them.
+            if let (None, Some(progress)) = (&taken, progress) {
+                taken = Some((staging, progress));
+            }
+        }
+        taken
+    }
+
+    /// Fetches and unpacks once. The error says whether another attempt from the start makes sense.
+    fn attempt(
+        &self,
+        source: &WheelSource,
+        http: &Http,
+        task: &dyn Task,
+        begun: Option<(Staging, Progress)>,
+        past_caches: bool,
+    ) -> Result<Digest, (Error, bool)> {
+        let last = |error| (error, false);
+        let (staging, from) = match begun {
+            Some((staging, progress)) => (staging, Some(progress)),
+            None => {
+                let stem = source.digest.map_or("wheel".to_owned(), |digest| digest.to_string());
+                let staging = Staging::new(&self.tmp, &stem).map_err(|e| last(self.io(e)))?;
+                (staging, None)
+            }
+        };
+        checkpoint("staged");
+        let (start, hash) =
+            from.as_ref().map_or((0, Sha256::new()), |from| (from.position, from.hash.clone()));
+        task.set(start);
+        let stream = Stream::new(source, http, task, start, past_caches);
+        let mut input = Tap::at(stream, hash, start);
+        let mut journal = Journal::new(staging.path(), start);
+        let outcome = unpack(&mut input, staging.path(), source.size, &mut journal, from);
         let (found, position) = (input.digest(), input.position());
         let mut stream = input.into_inner();
         if let Some(error) = stream.fault() {
-            return Err(error);
+            // What is there is worth keeping when there is a note of it.
+            if staging.path().join(journal::NAME).exists() {
+                staging.keep();
+            }
+            return Err(last(error));
         }
         let place = stream.place();
-        let damaged = |damage| Error::Damaged {
-            file: source.file.clone(),
-            place: place.clone(),
-            damage: Box::new(damage),
+        let again = stream.is_pieced() || stream.is_remote() && !past_caches;
+        let damaged = |damage| {
+            let error = Error::Damaged {
+                file: source.file.clone(),
+                place: place.clone(),
+                damage: Box::new(damage),
+            };
+            (error, again)
+        };
+        let incomplete = |got, cause| {
+            let (file, place, size) = (source.file.clone(), place.clone(), source.size);
+            last(Error::Incomplete { file, place, got, size, source: cause })
         };
         let files = match outcome {
             Ok(files) => files,
-            Err(Fault::Write(error)) => return Err(self.io(error)),
-            Err(Fault::Read(error)) => {
-                let (file, size) = (source.file.clone(), source.size);
-                let source = Some(error);
-                return Err(Error::Incomplete { file, place, got: position, size, source });
+            // A file that was left behind and cannot be read again is damaged, not a full disk.
+            Err(Fault::Write(error)) if start > 0 && !is_full(&error) => {
+                return Err((self.io(error), true));
             }
+            Err(Fault::Write(error)) => return Err(last(self.io(error))),
+            Err(Fault::Read(error)) => return Err(incomplete(position, Some(error))),
             // Without a promised size, an early end looks like the end of a shorter file.
             Err(Fault::Damage(Damage::Zip(ZipError::Truncated(got)))) if source.size.is_none() => {
-                let file = source.file.clone();
-                return Err(Error::Incomplete { file, place, got, size: None, source: None });
+                return Err(incomplete(got, None));
             }
             Err(Fault::Damage(damage)) => return Err(damaged(damage)),
         };
@@ -202,18 +276,25 @@ impl Store {
             boot: identity::boot(),
             files,
         };
-        self.publish(staging, &receipt).map_err(|error| self.io(error))?;
+        self.publish(staging, &receipt).map_err(|error| last(self.io(error)))?;
         Ok(found)
     }
 
     fn publish(&self, staging: Staging, receipt: &Receipt) -> std::io::Result<Published> {
+        match fs::remove_file(staging.path().join(journal::NAME)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
         fs::write(staging.path().join(receipt::NAME), receipt.render())?;
+        checkpoint("unpacked");
         let into = self.root.join(receipt.digest.to_string());
         if into.exists() && !into.join(receipt::NAME).exists() {
             // No entry is published without its receipt, so this is litter of another making.
             move_aside(&into, &self.tmp)?;
         }
-        staging.publish(&into)
+        let published = staging.publish(&into)?;
+        checkpoint("published");
+        Ok(published)
     }
 
     fn io(&self, error: std::io::Error) -> Error {

@@ -34,10 +34,21 @@ pub(super) struct Stream<'a> {
     start: usize,
     end: usize,
     fault: Option<Error>,
+    /// Proxies and mirrors are asked for the bytes of the origin.
+    past_caches: bool,
+    /// What was read came in several pieces, which may not belong together.
+    pieced: bool,
 }
 
 impl<'a> Stream<'a> {
-    pub(super) fn new(source: &'a WheelSource, http: &'a Http, task: &'a dyn Task) -> Self {
+    /// Reads from `position` on; `past_caches` asks proxies not to answer by themselves.
+    pub(super) fn new(
+        source: &'a WheelSource,
+        http: &'a Http,
+        task: &'a dyn Task,
+        position: u64,
+        past_caches: bool,
+    ) -> Self {
         Self {
             source,
             http,
@@ -46,13 +57,25 @@ impl<'a> Stream<'a> {
             body: None,
             backoff: http.backoff(),
             validator: None,
-            position: 0,
+            position,
             size: source.size,
             buffer: vec![0; BUFFER],
             start: 0,
             end: 0,
             fault: None,
+            past_caches,
+            pieced: position > 0,
         }
+    }
+
+    /// Tells whether what was read came in several pieces.
+    pub(super) fn is_pieced(&self) -> bool {
+        self.pieced
+    }
+
+    /// Tells whether the place that was read last is a server.
+    pub(super) fn is_remote(&self) -> bool {
+        !self.is_file()
     }
 
     /// Returns the place that was read last, without credentials.
@@ -91,8 +114,11 @@ impl<'a> Stream<'a> {
             }
             Place::Url(url) => {
                 let response = if self.position == 0 {
-                    let plain = [("accept-encoding", "identity")];
-                    self.http.get_once(url, &plain)
+                    let mut headers = vec![("accept-encoding", "identity")];
+                    if self.past_caches {
+                        headers.push(("cache-control", "no-cache"));
+                    }
+                    self.http.get_once(url, &headers)
                 } else {
                     let range = ByteRange::From(self.position);
                     self.http.get_range_once(url, range, self.validator.as_deref())
@@ -137,6 +163,7 @@ impl<'a> Stream<'a> {
     /// Decides what follows a failure: another try, another place, or the end.
     fn recover(&mut self, failed: Failed) -> Result<(), Error> {
         self.body = None;
+        self.pieced |= self.position > 0;
         let (got, size) = (self.position, self.size);
         let (file, place) = (self.source.file.clone(), self.place());
         let error: FetchError = match failed {

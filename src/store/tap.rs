@@ -14,8 +14,14 @@ pub(super) struct Tap<R> {
 }
 
 impl<R: BufRead> Tap<R> {
-    pub(super) fn new(inner: R) -> Self {
-        Self { inner, hash: Sha256::new(), position: 0 }
+    /// Goes on where another process has stopped; `hash` is what it had hashed.
+    pub(super) fn at(inner: R, hash: Sha256, position: u64) -> Self {
+        Self { inner, hash, position }
+    }
+
+    /// Returns the hash of the bytes used so far, as it stands.
+    pub(super) fn hash(&self) -> &Sha256 {
+        &self.hash
     }
 
     /// Returns the number of bytes used so far.

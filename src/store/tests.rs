@@ -212,3 +212,65 @@ fn files_of_a_prefix_are_links_into_the_store() {
     crate::platform::link::place(&library, &sandbox.dir.path().join("l")).unwrap();
     assert_eq!(fs::metadata(library).unwrap().nlink(), 2);
 }
+
+/// Bytes that hardly shrink, different for each seed.
+fn noise(seed: u64, length: usize) -> Vec<u8> {
+    let mut state = seed;
+    let mut next = || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33).to_le_bytes()[0] & 0x7f
+    };
+    (0..length).map(|_| next()).collect()
+}
+
+#[test]
+fn an_interrupted_wheel_goes_on_where_it_stopped() {
+    let (first, second) = (noise(1, 5 << 20), noise(2, 18 << 20));
+    let files: Vec<(&str, &[u8])> =
+        vec![("nvidia/x/lib/liba.so.1", &first), ("nvidia/x/lib/libb.so.1", &second)];
+    let bytes = wheel(&files, |record| record);
+    for cut in [bytes.len() / 3, bytes.len() / 2, bytes.len() - 100] {
+        let sandbox = Sandbox::new();
+        let source = sandbox.source(&bytes);
+        let Place::File(path) = &source.places[0] else { unreachable!() };
+        fs::write(path, &bytes[..cut]).unwrap();
+        let error = sandbox.ingest(&source).unwrap_err();
+        assert!(matches!(error, Error::Incomplete { got, .. } if got == cut as u64), "{error}");
+        let digest = source.digest.unwrap().to_string();
+        let left = journal::left_behind(&sandbox.layout.tmp(), &digest);
+        let position = left[0].1.as_ref().unwrap().position;
+        assert!(position > 0 && cut as u64 - position < 9 << 20, "{position} of {cut}");
+        // What was used before the note is never asked for again.
+        let mut rest = bytes.clone();
+        rest[..usize::try_from(position).unwrap()].fill(0);
+        fs::write(path, &rest).unwrap();
+        assert_eq!(sandbox.ingest(&source).unwrap().how, How::Fetched);
+        let entry = sandbox.store().entry(&source.digest.unwrap()).unwrap().unwrap();
+        assert!(fs::read(entry.path.join(files[1].0)).unwrap() == second);
+        assert_eq!(fs::read_dir(&entry.path).unwrap().count(), 3);
+        assert_eq!(fs::read_dir(sandbox.layout.tmp()).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn a_note_whose_files_are_damaged_costs_a_new_start_and_no_more() {
+    let content = noise(3, 20 << 20);
+    let files: Vec<(&str, &[u8])> = vec![("nvidia/x/lib/liba.so.1", &content)];
+    let bytes = wheel(&files, |record| record);
+    let sandbox = Sandbox::new();
+    let source = sandbox.source(&bytes);
+    let Place::File(path) = &source.places[0] else { unreachable!() };
+    fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
+    sandbox.ingest(&source).unwrap_err();
+    let left = journal::left_behind(&sandbox.layout.tmp(), &source.digest.unwrap().to_string());
+    let file = left[0].0.join(files[0].0);
+    fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let mut damaged = fs::read(&file).unwrap();
+    damaged[1000] ^= 1;
+    fs::write(&file, damaged).unwrap();
+    fs::write(path, &bytes).unwrap();
+    sandbox.ingest(&source).unwrap();
+    let entry = sandbox.store().entry(&source.digest.unwrap()).unwrap().unwrap();
+    assert!(fs::read(entry.path.join(files[0].0)).unwrap() == content);
+}

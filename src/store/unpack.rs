@@ -5,17 +5,16 @@
 //! RECORD and every file's sha256 agree with each other.
 
 use std::collections::HashSet;
-use std::io::{self, BufRead, Write as _};
+use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
 
 use fs_err as fs;
-use fs_err::os::unix::fs::OpenOptionsExt as _;
-use sha2::{Digest as _, Sha256};
 
 use super::error::Damage;
+use super::journal::{Current, Journal, Progress};
 use super::record;
+use super::sink::Sink;
 use super::tap::Tap;
-use crate::domain::digest::Digest;
 use crate::domain::receipt::File;
 use crate::platform::inflate::{Inflate, Status};
 use crate::platform::zip::{Limits, Member, Method, Reader, ZipError};
@@ -57,20 +56,34 @@ pub(super) trait NotZip {}
 impl NotZip for Damage {}
 impl NotZip for record::RecordError {}
 
-/// Unpacks the wheel that `input` brings into the empty directory `into`; `size` is the wheel's, when known.
-/// Returns its files. The caller compares the digest of the whole.
+/// Unpacks the wheel that `input` brings into the directory `into`; `size` is the wheel's, when known. `journal` notes
+/// how far it is, for a later process to go on; `from` is such a note, with `input` at its position.
+/// Returns the wheel's files. The caller compares the digest of the whole.
 pub(super) fn unpack<R: BufRead>(
     input: &mut Tap<R>,
     into: &Path,
     size: Option<u64>,
+    journal: &mut Journal<'_>,
+    from: Option<Progress>,
 ) -> Result<Vec<File>, Fault> {
-    let mut unpacker = Unpacker::new(into);
     // Without a size from the index, the limit is what a wheel of the largest size known today may hold.
-    let mut reader = Reader::new(Limits::for_archive(size.unwrap_or(1 << 30)));
+    let reader = Reader::new(Limits::for_archive(size.unwrap_or(1 << 30)));
+    let mut unpacker = Unpacker {
+        into,
+        reader,
+        folders: HashSet::new(),
+        inflate: Inflate::default(),
+        files: Vec::new(),
+        records: Vec::new(),
+        journal,
+    };
+    if let Some(from) = from {
+        unpacker.go_on(input, from)?;
+    }
     loop {
         let offset = input.position();
-        let Some(member) = reader.next(input, offset)? else {
-            reader.finish(input, offset)?;
+        let Some(member) = unpacker.reader.next(input, offset)? else {
+            unpacker.reader.finish(input, offset)?;
             break;
         };
         unpacker.member(input, &member)?;
@@ -78,49 +91,127 @@ pub(super) fn unpack<R: BufRead>(
     unpacker.finish()
 }
 
-struct Unpacker<'a> {
+struct Unpacker<'a, 'j> {
     into: &'a Path,
+    reader: Reader,
     folders: HashSet<PathBuf>,
     inflate: Inflate,
     files: Vec<File>,
     records: Vec<(String, Vec<u8>)>,
+    journal: &'a mut Journal<'j>,
 }
 
-impl<'a> Unpacker<'a> {
-    fn new(into: &'a Path) -> Self {
-        Self {
-            into,
-            folders: HashSet::new(),
-            inflate: Inflate::default(),
-            files: Vec::new(),
-            records: Vec::new(),
+impl Unpacker<'_, '_> {
+    /// Takes over what another process has unpacked: the files are hashed again, the open one is reopened.
+    fn go_on<R: BufRead>(&mut self, input: &mut Tap<R>, from: Progress) -> Result<(), Fault> {
+        for member in &from.finished {
+            self.reader.restore(member)?;
+            if member.is_directory() {
+                continue;
+            }
+            let mut sink = self.sink(member)?;
+            if member.size > 0 {
+                sink.read_whole(member.size).map_err(Fault::Write)?;
+            }
+            self.close(sink, member)?;
         }
+        if let Some(Current { member, written, consumed, boundary }) = from.current {
+            self.reader.restore(&member)?;
+            let mut sink = self.sink(&member)?;
+            let window = sink.reopen(written).map_err(Fault::Write)?;
+            self.inflate.resume(boundary, &window);
+            self.inflate(input, &member, consumed, &mut sink)?;
+            self.close(sink, &member)?;
+        }
+        Ok(())
     }
 
-    fn member<R: BufRead>(&mut self, input: &mut Tap<R>, member: &Member) -> Result<(), Fault> {
+    fn sink(&mut self, member: &Member) -> Result<Sink, Fault> {
         let path = self.into.join(&member.name);
-        if member.is_directory() {
-            return self.folder(&path);
-        }
         if let Some(parent) = path.parent() {
             self.folder(parent)?;
         }
-        let mut sink = Sink::new(path, member, is_record(&member.name));
-        if sink.record.is_some() && member.size > RECORD_LIMIT {
+        let record = is_record(&member.name);
+        if record && member.size > RECORD_LIMIT {
             let limit = ZipError::Limit { what: "bytes of RECORD", limit: RECORD_LIMIT };
             return Err(limit.into());
         }
-        match member.method {
-            Method::Stored => copy(input, member, &mut sink)?,
-            Method::Deflate => {
-                self.inflate.reset();
-                inflate(input, member, &mut self.inflate, &mut sink)?;
-            }
-        }
+        Ok(Sink::new(path, member, record))
+    }
+
+    fn close(&mut self, mut sink: Sink, member: &Member) -> Result<(), Fault> {
         let record = sink.record.take();
         self.files.push(sink.close(member)?);
         self.records.extend(record.map(|bytes| (member.name.clone(), bytes)));
         Ok(())
+    }
+
+    fn member<R: BufRead>(&mut self, input: &mut Tap<R>, member: &Member) -> Result<(), Fault> {
+        if member.is_directory() {
+            return self.folder(&self.into.join(&member.name));
+        }
+        let mut sink = self.sink(member)?;
+        match member.method {
+            Method::Stored => copy(input, member, &mut sink)?,
+            Method::Deflate => {
+                self.inflate.reset();
+                self.inflate(input, member, 0, &mut sink)?;
+            }
+        }
+        self.close(sink, member)?;
+        if self.journal.is_due(input.position()) {
+            self.journal.write(input, self.reader.members(), None);
+        }
+        Ok(())
+    }
+
+    /// Inflates the rest of a member, of which `consumed` bytes are used.
+    fn inflate<R: BufRead>(
+        &mut self,
+        input: &mut Tap<R>,
+        member: &Member,
+        consumed: u64,
+        sink: &mut Sink,
+    ) -> Result<(), Fault> {
+        let damaged = |source| Damage::Inflate { name: member.name.clone(), source };
+        let mut left = member.compressed.saturating_sub(consumed);
+        loop {
+            let bytes = input.fill_buf().map_err(Fault::Read)?;
+            if bytes.is_empty() && left > 0 {
+                return Err(truncated(input));
+            }
+            let count = bytes.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+            let (used, status) = self.inflate.step(&bytes[..count]).map_err(damaged)?;
+            input.consume(used);
+            left -= used as u64;
+            let found = sink.size + self.inflate.output().len() as u64;
+            if found > member.size || status == Status::Hungry && left == 0 {
+                let (name, expected) = (member.name.clone(), member.size);
+                return Err(Damage::MemberSize { name, expected, found }.into());
+            }
+            if status != Status::Hungry {
+                sink.take(self.inflate.output())?;
+                self.inflate.take();
+            }
+            match status {
+                Status::Done => return Ok(()),
+                Status::Boundary => {
+                    let current = Current {
+                        member: member.clone(),
+                        written: sink.size,
+                        consumed: member.compressed - left,
+                        boundary: self.inflate.boundary(),
+                    };
+                    // The member that is being read is the last one the reader has seen.
+                    let finished = self.reader.members().split_last().map_or(&[][..], |(_, m)| m);
+                    self.journal.write(input, finished, Some(&current));
+                }
+                Status::Full if self.journal.is_due(input.position()) => {
+                    self.inflate.want_boundary();
+                }
+                Status::Full | Status::Hungry => {}
+            }
+        }
     }
 
     fn folder(&mut self, path: &Path) -> Result<(), Fault> {
@@ -196,116 +287,4 @@ fn copy<R: BufRead>(input: &mut Tap<R>, member: &Member, sink: &mut Sink) -> Res
         left -= count as u64;
     }
     Ok(())
-}
-
-fn inflate<R: BufRead>(
-    input: &mut Tap<R>,
-    member: &Member,
-    stream: &mut Inflate,
-    sink: &mut Sink,
-) -> Result<(), Fault> {
-    let damaged = |source| Damage::Inflate { name: member.name.clone(), source };
-    let mut left = member.compressed;
-    loop {
-        let bytes = input.fill_buf().map_err(Fault::Read)?;
-        if bytes.is_empty() && left > 0 {
-            return Err(truncated(input));
-        }
-        let count = bytes.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-        let (used, status) = stream.step(&bytes[..count]).map_err(damaged)?;
-        input.consume(used);
-        left -= used as u64;
-        let found = sink.size + stream.output().len() as u64;
-        if found > member.size || status == Status::Hungry && left == 0 {
-            let (name, expected) = (member.name.clone(), member.size);
-            return Err(Damage::MemberSize { name, expected, found }.into());
-        }
-        if matches!(status, Status::Full | Status::Done) {
-            sink.take(stream.output())?;
-            stream.take();
-        }
-        if status == Status::Done {
-            return Ok(());
-        }
-    }
-}
-
-/// Where one member goes: its file, its hash, its checksum.
-struct Sink {
-    path: PathBuf,
-    file: Option<fs::File>,
-    executable: bool,
-    hash: Sha256,
-    checksum: flate2::Crc,
-    size: u64,
-    record: Option<Vec<u8>>,
-}
-
-impl Sink {
-    fn new(path: PathBuf, member: &Member, record: bool) -> Self {
-        Self {
-            path,
-            file: None,
-            executable: in_program_folder(&member.name),
-            hash: Sha256::new(),
-            checksum: flate2::Crc::new(),
-            size: 0,
-            record: record.then(Vec::new),
-        }
-    }
-
-    fn take(&mut self, bytes: &[u8]) -> Result<(), Fault> {
-        if bytes.is_empty() {
-            return Ok(());
-        }
-        if self.file.is_none() {
-            // NVIDIA's modes cannot be trusted (0744, 0664, none at all): a program is what looks like one.
-            self.executable &= bytes.starts_with(b"\x7fELF") || bytes.starts_with(b"#!");
-            self.file = Some(self.create()?);
-        }
-        self.hash.update(bytes);
-        self.checksum.update(bytes);
-        self.size += bytes.len() as u64;
-        if let Some(record) = &mut self.record {
-            record.extend_from_slice(bytes);
-        }
-        let file = self.file.as_mut().expect("created above");
-        file.write_all(bytes).map_err(Fault::Write)
-    }
-
-    fn create(&self) -> Result<fs::File, Fault> {
-        let mode = if self.executable { 0o555 } else { 0o444 };
-        fs::OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(mode)
-            .open(&self.path)
-            .map_err(Fault::Write)
-    }
-
-    fn close(mut self, member: &Member) -> Result<File, Fault> {
-        if self.file.is_none() {
-            self.executable = false;
-            self.create()?;
-        }
-        if self.size != member.size {
-            let (name, expected) = (member.name.clone(), member.size);
-            return Err(Damage::MemberSize { name, expected, found: self.size }.into());
-        }
-        if self.checksum.sum() != member.crc32 {
-            return Err(Damage::Checksum(member.name.clone()).into());
-        }
-        Ok(File {
-            path: member.name.clone(),
-            size: self.size,
-            digest: Digest::from_bytes(self.hash.finalize().into()),
-            executable: self.executable,
-        })
-    }
-}
-
-/// Tells whether programs live here: `bin/`, `nvvm/bin/`, `compute-sanitizer/`.
-fn in_program_folder(name: &str) -> bool {
-    let mut parts = name.rsplit('/').skip(1);
-    parts.next().is_some_and(|folder| matches!(folder, "bin" | "compute-sanitizer"))
 }

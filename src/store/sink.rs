@@ -1,0 +1,151 @@
+//! Where one member of a wheel goes: its file, its sha256, its checksum.
+
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+
+use fs_err as fs;
+use fs_err::os::unix::fs::OpenOptionsExt as _;
+use sha2::{Digest as _, Sha256};
+
+use super::error::Damage;
+use super::unpack::Fault;
+use crate::domain::digest::Digest;
+use crate::domain::receipt::File;
+use crate::platform::inflate::WINDOW;
+use crate::platform::zip::Member;
+
+/// One member on its way to the disk.
+pub(super) struct Sink {
+    path: PathBuf,
+    file: Option<fs::File>,
+    executable: bool,
+    hash: Sha256,
+    checksum: flate2::Crc,
+    pub(super) size: u64,
+    pub(super) record: Option<Vec<u8>>,
+}
+
+impl Sink {
+    pub(super) fn new(path: PathBuf, member: &Member, record: bool) -> Self {
+        Self {
+            path,
+            file: None,
+            executable: in_program_folder(&member.name),
+            hash: Sha256::new(),
+            checksum: flate2::Crc::new(),
+            size: 0,
+            record: record.then(Vec::new),
+        }
+    }
+
+    pub(super) fn take(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        if self.file.is_none() {
+            // NVIDIA's modes cannot be trusted (0744, 0664, none at all): a program is what looks like one.
+            self.executable &= is_program(bytes);
+            self.file = Some(self.create()?);
+        }
+        self.count(bytes);
+        let file = self.file.as_mut().expect("created above");
+        file.write_all(bytes).map_err(Fault::Write)
+    }
+
+    fn create(&self) -> Result<fs::File, Fault> {
+        let mode = if self.executable { 0o555 } else { 0o444 };
+        let create =
+            || fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(&self.path);
+        match create() {
+            // Begun by the process that this one goes on for, after its last note.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                fs::remove_file(&self.path).and_then(|()| create())
+            }
+            other => other,
+        }
+        .map_err(Fault::Write)
+    }
+
+    /// Goes on with a file of which `written` bytes are there: they are read and hashed again, so what the disk lost
+    /// is found out. Returns the last [`WINDOW`] of them.
+    pub(super) fn reopen(&mut self, written: u64) -> io::Result<Vec<u8>> {
+        // The file may be read-only already.
+        fs::set_permissions(&self.path, std::fs::Permissions::from_mode(0o644))?;
+        let mut file = fs::OpenOptions::new().read(true).write(true).open(&self.path)?;
+        let window = self.read_again(&mut file, written)?;
+        file.file().set_len(written)?;
+        file.seek(SeekFrom::Start(written))?;
+        let mode = if self.executable { 0o555 } else { 0o444 };
+        fs::set_permissions(&self.path, std::fs::Permissions::from_mode(mode))?;
+        self.file = Some(file);
+        Ok(window)
+    }
+
+    /// Takes over a file that is finished.
+    pub(super) fn read_whole(&mut self, size: u64) -> io::Result<()> {
+        let mut file = fs::File::open(&self.path)?;
+        self.read_again(&mut file, size)?;
+        self.file = Some(file);
+        Ok(())
+    }
+
+    fn read_again(&mut self, file: &mut fs::File, size: u64) -> io::Result<Vec<u8>> {
+        let mut block = vec![0; 256 * 1024];
+        let mut tail: Vec<u8> = Vec::new();
+        let mut left = size;
+        while left > 0 {
+            let wanted = block.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+            file.read_exact(&mut block[..wanted])?;
+            let bytes = &block[..wanted];
+            if self.size == 0 {
+                self.executable &= is_program(bytes);
+            }
+            self.count(bytes);
+            tail.extend_from_slice(bytes);
+            let surplus = tail.len().saturating_sub(WINDOW);
+            tail.drain(..surplus);
+            left -= wanted as u64;
+        }
+        Ok(tail)
+    }
+
+    fn count(&mut self, bytes: &[u8]) {
+        self.hash.update(bytes);
+        self.checksum.update(bytes);
+        self.size += bytes.len() as u64;
+        if let Some(record) = &mut self.record {
+            record.extend_from_slice(bytes);
+        }
+    }
+
+    pub(super) fn close(mut self, member: &Member) -> Result<File, Fault> {
+        if self.file.is_none() {
+            self.executable = false;
+            self.create()?;
+        }
+        if self.size != member.size {
+            let (name, expected) = (member.name.clone(), member.size);
+            return Err(Damage::MemberSize { name, expected, found: self.size }.into());
+        }
+        if self.checksum.sum() != member.crc32 {
+            return Err(Damage::Checksum(member.name.clone()).into());
+        }
+        Ok(File {
+            path: member.name.clone(),
+            size: self.size,
+            digest: Digest::from_bytes(self.hash.finalize().into()),
+            executable: self.executable,
+        })
+    }
+}
+
+fn is_program(start: &[u8]) -> bool {
+    start.starts_with(b"\x7fELF") || start.starts_with(b"#!")
+}
+
+/// Tells whether programs live here: `bin/`, `nvvm/bin/`, `compute-sanitizer/`.
+fn in_program_folder(name: &str) -> bool {
+    let mut parts = name.rsplit('/').skip(1);
+    parts.next().is_some_and(|folder| matches!(folder, "bin" | "compute-sanitizer"))
+}
