@@ -98,7 +98,10 @@ impl Default for Config {
 #[derive(Debug)]
 pub struct Http {
     config: Config,
-    built: OnceLock<Built>,
+    /// For `http:` addresses; it trusts nobody and reads no trust roots.
+    plain: OnceLock<Built>,
+    /// For `https:` addresses.
+    secure: OnceLock<Built>,
 }
 
 #[derive(Debug)]
@@ -110,7 +113,7 @@ struct Built {
 impl Http {
     /// Keeps `config`; opens nothing.
     pub fn new(config: Config) -> Self {
-        Self { config, built: OnceLock::new() }
+        Self { config, plain: OnceLock::new(), secure: OnceLock::new() }
     }
 
     /// Whether every request is refused.
@@ -120,7 +123,7 @@ impl Http {
 
     /// Whether a client was built, that is, whether a request was tried at all.
     pub fn is_used(&self) -> bool {
-        self.built.get().is_some()
+        self.plain.get().is_some() || self.secure.get().is_some()
     }
 
     /// A fresh series of pauses for a caller that repeats work of its own (a body that broke off).
@@ -214,11 +217,10 @@ impl Http {
         if self.config.offline {
             return Err(Error::Offline { url: safe_url(url) });
         }
-        let built = self.built()?;
         let mut hops = vec![url.clone()];
         let mut current = url.clone();
         loop {
-            let response = self.send(built, &current, headers)?;
+            let response = self.send(self.built(&current)?, &current, headers)?;
             let status = response.status().as_u16();
             if !matches!(status, 301 | 302 | 303 | 307 | 308) {
                 auth::strip(&mut current);
@@ -278,18 +280,21 @@ impl Http {
         Error::Connect { url: shown, reason }
     }
 
-    fn built(&self) -> Result<&Built, Error> {
-        if let Some(built) = self.built.get() {
+    fn built(&self, url: &Url) -> Result<&Built, Error> {
+        let secure = url.scheme() == "https";
+        let slot = if secure { &self.secure } else { &self.plain };
+        if let Some(built) = slot.get() {
             return Ok(built);
         }
-        let built = self.build()?;
+        let built = self.build(secure)?;
         // Another thread may have been quicker; then its client is the one that stays.
-        Ok(self.built.get_or_init(|| built))
+        Ok(slot.get_or_init(|| built))
     }
 
-    fn build(&self) -> Result<Built, Error> {
+    fn build(&self, secure: bool) -> Result<Built, Error> {
         let config = &self.config;
-        let (tls, seen) = tls::client_config(&config.authorities)?;
+        let roots = if secure { tls::roots(&config.authorities)? } else { tls::no_roots() };
+        let (tls, seen) = tls::client_config(roots)?;
         let mut builder = Client::builder()
             .user_agent(&config.user_agent)
             .use_preconfigured_tls(tls)

@@ -204,8 +204,12 @@ fn a_missing_authority_file_is_named_with_the_setting_that_asked_for_it() {
     let file = "/nonexistent/corp-ca.pem";
     config.authorities.files.push((file.into(), "SSL_CERT_FILE".to_owned()));
     let url = Url::parse("https://127.0.0.1:1/x").expect("address");
-    let text = Http::new(config).get(&url, &[]).expect_err("no such file").to_string();
+    let http = Http::new(config);
+    let text = http.get(&url, &[]).expect_err("no such file").to_string();
     assert!(text.contains(file) && text.contains("SSL_CERT_FILE"), "{text}");
+    // Plain requests do not care.
+    let (url, _requests) = serve(vec![answer("200 OK", "", "plain")]);
+    assert_eq!(http.get(&url, &[]).expect("no TLS").text(9).expect("text"), "plain");
 }
 
 #[test]
@@ -214,12 +218,17 @@ fn cost_of_the_first_request() {
     let begun = std::time::Instant::now();
     let http = Http::new(Config::default());
     println!("Http::new: {:?}", begun.elapsed());
+    let secure = Url::parse("https://index.example/").expect("address");
+    let plain = Url::parse("http://index.example/").expect("address");
     let begun = std::time::Instant::now();
-    http.built().expect("a client");
+    http.built(&plain).expect("a client");
+    println!("plain client: {:?}", begun.elapsed());
+    let begun = std::time::Instant::now();
+    http.built(&secure).expect("a client");
     println!("client with trust roots: {:?}", begun.elapsed());
     let mut config = Config::default();
     config.authorities.directories.push("/etc/ssl/certs".into());
     let begun = std::time::Instant::now();
-    Http::new(config).built().expect("a client");
+    Http::new(config).built(&secure).expect("a client");
     println!("the same with a directory of roots: {:?}", begun.elapsed());
 }

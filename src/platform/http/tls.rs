@@ -52,25 +52,30 @@ impl Seen {
 }
 
 /// Builds the TLS configuration and the place where a refused issuer is noted.
-pub(super) fn client_config(extra: &Authorities) -> Result<(ClientConfig, Arc<Seen>), Error> {
+pub(super) fn client_config(roots: RootCertStore) -> Result<(ClientConfig, Arc<Seen>), Error> {
     let provider = Arc::new(ring::default_provider());
     let seen = Arc::new(Seen::default());
-    let verifier = Verifier {
-        inner: WebPkiServerVerifier::builder_with_provider(
-            Arc::new(roots(extra)?),
-            provider.clone(),
-        )
-        .build()
-        .map_err(|error| Error::Client { reason: error.to_string() })?,
-        seen: seen.clone(),
-    };
-    let config = ClientConfig::builder_with_provider(provider)
+    let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
-        .map_err(|error| Error::Client { reason: error.to_string() })?
+        .map_err(|error| Error::Client { reason: error.to_string() })?;
+    // The verifier refuses to be made without a root; the plain client needs a configuration all the same.
+    if roots.is_empty() {
+        return Ok((builder.with_root_certificates(roots).with_no_client_auth(), seen));
+    }
+    let inner = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
+        .build()
+        .map_err(|error| Error::Client { reason: error.to_string() })?;
+    let verifier = Verifier { inner, seen: seen.clone() };
+    let config = builder
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(verifier))
         .with_no_client_auth();
     Ok((config, seen))
+}
+
+/// Nobody is trusted.
+pub(super) fn no_roots() -> RootCertStore {
+    RootCertStore::empty()
 }
 
 /// The TLS failure inside a request's error, in words, if that is what failed.
@@ -89,7 +94,8 @@ pub(super) fn reason(error: &(dyn std::error::Error + 'static)) -> Option<String
     None
 }
 
-fn roots(extra: &Authorities) -> Result<RootCertStore, Error> {
+/// Reads the machine's authorities and the ones that the user names.
+pub(super) fn roots(extra: &Authorities) -> Result<RootCertStore, Error> {
     let mut store = RootCertStore::empty();
     let mut read = HashSet::new();
     if let Some(path) = SYSTEM_BUNDLES.iter().map(Path::new).find(|path| path.is_file()) {
@@ -124,6 +130,9 @@ fn roots(extra: &Authorities) -> Result<RootCertStore, Error> {
                 store.add_parsable_certificates(certificates.filter_map(Result::ok));
             }
         }
+    }
+    if store.is_empty() {
+        return Err(Error::NoAuthorities { looked: SYSTEM_BUNDLES.join(", ") });
     }
     Ok(store)
 }
