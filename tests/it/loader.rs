@@ -472,7 +472,7 @@ fn choose_opens(number: u64, case: &mut Case, start: &Answer) {
     let root = case.root.display().to_string();
     let callers: Vec<&String> =
         start.objects.iter().filter(|path| path.starts_with(&root)).collect();
-    for _ in 0..1 + dice.below(5) {
+    for _ in 0..=dice.below(5) {
         let name = *dice.pick(&NAMES);
         let directory = *dice.pick(&DIRECTORIES);
         let name = match dice.below(8) {
