@@ -6,6 +6,7 @@ pub mod capability;
 pub mod compat;
 pub mod digest;
 pub mod elf;
+pub mod finding;
 pub mod found;
 pub mod host;
 pub mod installation;

@@ -78,6 +78,7 @@ pub enum Command {
     Update(commands::lock::UpdateArgs),
     Where(commands::r#where::Args),
     Verify(commands::verify::Args),
+    Which(commands::which::Args),
     #[command(name = "__load", hide = true)]
     Load(commands::verify::Load),
     #[command(visible_alias = "show")]

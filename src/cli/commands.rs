@@ -19,3 +19,4 @@ pub mod uninstall;
 pub mod r#use;
 pub mod verify;
 pub mod r#where;
+pub mod which;

@@ -10,6 +10,7 @@ mod own;
 mod project;
 mod store;
 mod verify;
+mod which;
 
 mod activation;
 

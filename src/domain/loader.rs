@@ -222,6 +222,8 @@ pub struct Lookup {
     pub name: String,
     /// Who asked, as an index into [`Loader::loaded`].
     pub by: usize,
+    /// The path of who asked; it stays true after a failed `dlopen` took its objects back.
+    pub asker: String,
     /// Which object answered, and by which rule.
     pub answer: Result<(usize, Rule), LoadError>,
 }
@@ -304,7 +306,13 @@ impl<'a> Loader<'a> {
         let before = self.loaded.len();
         let asked = self.lookups.len();
         let answer = self.map(name, caller);
-        self.lookups.push(Lookup { name: name.to_owned(), by: caller, answer: answer.clone() });
+        let asker = self.loaded[caller].path.clone();
+        self.lookups.push(Lookup {
+            name: name.to_owned(),
+            by: caller,
+            asker,
+            answer: answer.clone(),
+        });
         let (index, _) = answer?;
         if index >= before {
             self.loaded[index].loader = None;
@@ -354,7 +362,8 @@ impl<'a> Loader<'a> {
                 {
                     fresh.push(*index);
                 }
-                self.lookups.push(Lookup { name: name.clone(), by, answer });
+                let asker = self.loaded[by].path.clone();
+                self.lookups.push(Lookup { name: name.clone(), by, asker, answer });
             }
         }
     }

@@ -22,6 +22,7 @@ mod network;
 mod replay;
 mod usage;
 mod verify;
+mod which;
 
 #[test]
 fn no_test_file_is_forgotten() {

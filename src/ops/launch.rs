@@ -1,0 +1,160 @@
+//! The process that would be started here: which Python, in which environment, under which toolchain. Nothing is run.
+
+use std::path::{Path, PathBuf};
+
+use shims::environ;
+use shims::locate::{self, Choice, Installed, Toolchain};
+use shims::prepare;
+use shims::vars::Vars;
+use shims::venv::{Libraries, PythonEnv};
+
+use super::selection;
+use crate::context::Context;
+use crate::domain::loader::Environment;
+
+/// Whose process to look at.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// The toolchain; what holds here when absent.
+    pub spec: Option<String>,
+    /// A virtual environment.
+    pub venv: Option<PathBuf>,
+    /// An interpreter.
+    pub python: Option<PathBuf>,
+}
+
+/// What the choice stands for.
+#[derive(Debug)]
+pub enum State {
+    /// Nothing is chosen.
+    Nothing,
+    /// cuenv steps aside.
+    System,
+    /// Chosen and not installed.
+    Missing,
+    /// Installed.
+    Installed(Box<Installed>),
+    /// The choice cannot be read, or the environment not be computed.
+    Broken(String),
+}
+
+/// The process that would be started.
+#[derive(Debug)]
+pub struct Launch {
+    /// The program: an interpreter, or cuenv itself where there is none.
+    pub program: PathBuf,
+    /// Whether the program is an interpreter.
+    pub is_python: bool,
+    /// What chose the toolchain.
+    pub choice: Option<Choice>,
+    /// What the choice stands for.
+    pub state: State,
+    /// The environment the program gets.
+    pub vars: Vars,
+    /// The Python environment.
+    pub env: Option<PythonEnv>,
+    /// How libraries are shared with it.
+    pub libraries: Option<Libraries>,
+    /// Its package directories.
+    pub sites: Vec<PathBuf>,
+    /// The working directory.
+    pub cwd: PathBuf,
+}
+
+impl Launch {
+    /// Works out the process for `request`.
+    pub fn new(cx: &Context<'_>, request: &Request) -> Self {
+        let mut vars = cx.process.env().clone();
+        let (choice, mut state) = select(cx, request.spec.as_deref());
+        let beside = choice.as_ref().and_then(Choice::pin_directory).unwrap_or_else(|| cx.cwd());
+        let given = request
+            .python
+            .clone()
+            .or_else(|| request.venv.as_ref().map(|venv| cx.cwd().join(venv).join("bin/python")));
+        let program = given.clone().or_else(|| {
+            let env = PythonEnv::find(&vars, None, Some(beside))?;
+            Some(env.root.join("bin/python")).filter(|python| python.is_file())
+        });
+        let program = program.or_else(|| on_path(cx, &vars));
+        let is_python = program.is_some();
+        let program = program
+            .or_else(|| cx.process.exe().map(Path::to_owned))
+            .unwrap_or_else(|| PathBuf::from("/bin/sh"));
+        let env = PythonEnv::find(&vars, Some(&program), Some(beside));
+        let mut libraries = None;
+        if let (State::Installed(installed), Some(choice)) = (&state, &choice) {
+            match prepare::prepare(installed, choice, &vars, Some(&program), false) {
+                Ok(prepared) => {
+                    let changes = environ::enter(&vars, &prepared.wanted, &cx.dirs);
+                    vars = environ::apply(&vars, &changes);
+                    libraries = Some(prepared.libraries);
+                }
+                Err(error) => state = State::Broken(error.to_string()),
+            }
+        }
+        let sites = env.as_ref().map(|env| env.sites.clone()).unwrap_or_default();
+        let cwd = cx.cwd().to_owned();
+        Self { program, is_python, choice, state, vars, env, libraries, sites, cwd }
+    }
+
+    /// A variable of the program's environment; empty counts as unset.
+    pub fn var(&self, name: &str) -> Option<&str> {
+        shims::vars::var(&self.vars, name).and_then(|value| value.to_str())
+    }
+
+    /// What its loader is given.
+    pub fn loader_environment(&self) -> Environment {
+        let text = |name: &str| self.var(name).unwrap_or_default().to_owned();
+        Environment {
+            library_path: text("LD_LIBRARY_PATH"),
+            preload: text("LD_PRELOAD"),
+            cwd: self.cwd.display().to_string(),
+            secure: false,
+        }
+    }
+
+    /// The toolchain's prefix.
+    pub fn prefix(&self) -> Option<&Path> {
+        match &self.state {
+            State::Installed(installed) => Some(&installed.prefix),
+            _ => None,
+        }
+    }
+
+    /// The toolchain's name.
+    pub fn toolchain(&self) -> Option<&str> {
+        match &self.state {
+            State::Installed(installed) => Some(&installed.activation.toolchain),
+            _ => None,
+        }
+    }
+}
+
+fn select(cx: &Context<'_>, spec: Option<&str>) -> (Option<Choice>, State) {
+    let choice = match selection::ask(cx, spec, false).first() {
+        Ok(Some(choice)) => choice,
+        Ok(None) => return (None, State::Nothing),
+        Err(error) => return (None, State::Broken(error.to_string())),
+    };
+    let state = match locate::toolchain(&cx.dirs, &choice, &mut Vec::new()) {
+        Ok(Toolchain::System) => State::System,
+        Ok(Toolchain::Missing(_)) => State::Missing,
+        Ok(Toolchain::Installed(installed)) => State::Installed(Box::new(installed)),
+        Err(error) => State::Broken(error.to_string()),
+    };
+    (Some(choice), state)
+}
+
+/// The first `python3` or `python` on PATH that is no shim of cuenv.
+fn on_path(cx: &Context<'_>, vars: &Vars) -> Option<PathBuf> {
+    let path = shims::vars::var(vars, "PATH")?;
+    let shims = cx.dirs.shims();
+    let directories: Vec<PathBuf> = shims::environ::split(path)
+        .into_iter()
+        .map(PathBuf::from)
+        .filter(|directory| directory.is_absolute() && *directory != shims)
+        .collect();
+    ["python3", "python"].iter().find_map(|name| {
+        directories.iter().map(|directory| directory.join(name)).find(|file| file.is_file())
+    })
+}

@@ -1,0 +1,156 @@
+//! `which`: the file that would be used for a tool or a library, and the ones it beats.
+
+use std::fmt;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::launch::{Launch, Request, State};
+use crate::context::Context;
+use crate::domain::loader::{LoadError, Loader};
+use crate::platform::loader::{RealFiles, probe_host};
+
+/// What was asked and what was found.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// The name asked for.
+    pub name: String,
+    /// The files, the one that is used first.
+    pub candidates: Vec<Candidate>,
+    /// Whether to show all of them.
+    #[serde(skip)]
+    pub all: bool,
+}
+
+/// One file.
+#[derive(Debug, Serialize)]
+pub struct Candidate {
+    /// The file.
+    pub path: PathBuf,
+    /// Why it is there: the rule that leads to it.
+    pub because: String,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No file of that name.
+    #[error("no `{name}`: neither the toolchain nor {searched} has it")]
+    NotFound {
+        /// The name.
+        name: String,
+        /// Where was looked.
+        searched: String,
+        /// The toolchain that holds, if one is installed.
+        toolchain: Option<String>,
+        /// The spec, where it is not installed.
+        missing: Option<String>,
+    },
+    /// The loader would stop on a file that is no library.
+    #[error("{0}")]
+    Refused(LoadError),
+}
+
+/// Finds `name`, seen from `from` (a program or library that asks for it) when that is given.
+pub fn which(
+    cx: &Context<'_>,
+    name: &str,
+    from: Option<&Path>,
+    request: &Request,
+    all: bool,
+) -> Result<Report, Error> {
+    let launch = Launch::new(cx, request);
+    let is_library = name.contains(".so");
+    let candidates =
+        if is_library { library(cx, &launch, name, from)? } else { tool(cx, &launch, name) };
+    if candidates.is_empty() {
+        return Err(Error::NotFound {
+            name: name.to_owned(),
+            searched: if is_library { "the loader's search" } else { "PATH" }.to_owned(),
+            toolchain: launch.toolchain().map(str::to_owned),
+            missing: match (&launch.state, &launch.choice) {
+                (State::Missing, Some(choice)) => Some(choice.spec.clone()),
+                _ => None,
+            },
+        });
+    }
+    Ok(Report { name: name.to_owned(), candidates, all })
+}
+
+fn tool(cx: &Context<'_>, launch: &Launch, name: &str) -> Vec<Candidate> {
+    let shims = cx.dirs.shims();
+    let path = launch.var("PATH").unwrap_or_default();
+    let mut found: Vec<Candidate> = Vec::new();
+    for directory in path.split(':').map(Path::new).filter(|directory| directory.is_absolute()) {
+        let file = directory.join(name);
+        let runs = file
+            .metadata()
+            .is_ok_and(|seen| seen.is_file() && seen.permissions().mode() & 0o111 != 0);
+        if directory == shims || !runs || found.iter().any(|other| other.path == file) {
+            continue;
+        }
+        let inside = launch.prefix().is_some_and(|prefix| file.starts_with(prefix));
+        let because = match (inside, launch.toolchain()) {
+            (true, Some(toolchain)) => format!("toolchain {toolchain}"),
+            _ => format!("PATH `{}`", directory.display()),
+        };
+        found.push(Candidate { path: file, because });
+    }
+    found
+}
+
+fn library(
+    cx: &Context<'_>,
+    launch: &Launch,
+    name: &str,
+    from: Option<&Path>,
+) -> Result<Vec<Candidate>, Error> {
+    let files = RealFiles::default();
+    let host = probe_host(cx.target);
+    let program = launch.program.display().to_string();
+    let start = |program: &str| Loader::start(&files, &host, launch.loader_environment(), program);
+    // An interpreter may be a script (other version managers have such); any program then does.
+    let own = cx.process.exe().map(|exe| exe.display().to_string()).unwrap_or_default();
+    let mut loader = start(&program).or_else(|_| start(&own)).map_err(Error::Refused)?;
+    let asker = match from {
+        None => 0,
+        Some(from) => {
+            let path = cx.cwd().join(from).display().to_string();
+            match loader.dlopen(&path, 0) {
+                Ok(index) => index,
+                // A program is not opened but started.
+                Err(LoadError::Refused { .. }) => {
+                    loader = start(&path).map_err(Error::Refused)?;
+                    0
+                }
+                Err(error) => return Err(Error::Refused(error)),
+            }
+        }
+    };
+    let (found, error) = loader.candidates(name, asker);
+    if let (true, Some(error)) = (found.is_empty(), error) {
+        return Err(Error::Refused(error));
+    }
+    let mut candidates: Vec<Candidate> = Vec::new();
+    for candidate in found {
+        let path = launch.cwd.join(&candidate.path);
+        if !candidates.iter().any(|known| known.path == path) {
+            candidates.push(Candidate { path, because: candidate.rule.to_string() });
+        }
+    }
+    Ok(candidates)
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(first) = self.candidates.first() else { return Ok(()) };
+        if !self.all {
+            return writeln!(f, "{}", first.path.display());
+        }
+        for candidate in &self.candidates {
+            writeln!(f, "{}  ({})", candidate.path.display(), candidate.because)?;
+        }
+        Ok(())
+    }
+}
