@@ -51,7 +51,9 @@ fn the_toolchains_tool_comes_first_and_others_are_listed() {
     let ran = sandbox.cuenv(["which", "-a", "ptxas"]).succeeds();
     assert_eq!(
         plain(&ran.stdout),
-        format!("{PREFIX}/bin/ptxas  (toolchain 12.4.1)\n[ROOT]/other/ptxas  (PATH `[ROOT]/other`)\n")
+        format!(
+            "{PREFIX}/bin/ptxas  (toolchain 12.4.1)\n[ROOT]/other/ptxas  (PATH `[ROOT]/other`)\n"
+        )
     );
 }
 
@@ -78,7 +80,8 @@ fn the_asking_librarys_own_path_counts() {
     library(&prefix.join("lib/libcudnn.so.9"), "libcudnn.so.9");
     let venv = sandbox.root().join("venv");
     library(&venv.join("cudnn/libcudnn.so.9"), "libcudnn.so.9");
-    fs::write(venv.join("libtorch.so"), Library::new("libtorch.so").rpath("$ORIGIN/cudnn").bytes()).unwrap();
+    fs::write(venv.join("libtorch.so"), Library::new("libtorch.so").rpath("$ORIGIN/cudnn").bytes())
+        .unwrap();
     let torch = venv.join("libtorch.so").display().to_string();
     let ran = sandbox.cuenv(["which", "--from", &torch, "libcudnn.so.9"]).succeeds();
     assert_eq!(ran.stdout, "[ROOT]/venv/cudnn/libcudnn.so.9\n");
