@@ -20,6 +20,8 @@ mod main_job;
 mod mirrors;
 mod network;
 mod replay;
+mod completions;
+mod installer;
 mod usage;
 mod verify;
 mod which;

@@ -5,6 +5,7 @@ pub mod elf;
 pub mod host;
 
 pub mod index;
+pub mod release;
 pub mod sandbox;
 pub mod terminal;
 pub mod tls;
