@@ -3,3 +3,5 @@
 pub mod formats;
 pub mod rc;
 pub mod shells;
+//! Pure text.
+pub mod export;

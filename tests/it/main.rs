@@ -14,7 +14,10 @@
 mod support;
 
 mod hook;
+mod completions;
+mod docs;
 mod host;
+mod installer;
 mod loader;
 mod main_job;
 mod mirrors;
