@@ -73,7 +73,8 @@ fn check(call: &str, code: c_int) -> Result<(), Fault> {
 
 fn text(buffer: &Text) -> Option<String> {
     let end = buffer.iter().position(|byte| *byte == 0)?;
-    let bytes: Vec<u8> = buffer[..end].iter().map(|byte| byte.cast_unsigned()).collect();
+    // `c_char` is signed on x86 and unsigned on Arm.
+    let bytes: Vec<u8> = buffer[..end].iter().flat_map(|byte| byte.to_ne_bytes()).collect();
     let text = String::from_utf8(bytes).ok()?.replace(['\n', '\r'], " ");
     (!text.trim().is_empty()).then(|| text.trim().to_owned())
 }

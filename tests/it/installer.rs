@@ -1,6 +1,7 @@
 //! `install.sh`, run by every shell that is here, and `self uninstall`, which must leave what was there before.
 
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,7 +18,7 @@ fn shells() -> Vec<&'static [&'static str]> {
         .into_iter()
         .partition(|shell| Command::new(shell[0]).arg("-c").arg(":").output().is_ok());
     for shell in gone {
-        eprintln!("skipped: {} is not installed", shell[0]);
+        let _ = writeln!(std::io::stderr(), "skipped: {} is not installed", shell[0]);
     }
     assert!(!here.is_empty(), "no shell at all");
     here
@@ -107,13 +108,13 @@ fn installs_twice_and_leaves_no_trace_in_every_shell() {
         // The line it prints works in the same shell, also when it is read twice, and adds one element.
         let line = ran.stdout.lines().last().unwrap().trim().replace("[HOME]", "$H");
         let line = line.replace('\'', "\"").replace("o\"\\\"\"neil", "o'neil");
-        let script = format!("{line}\n{line}\ncommand -v cuenv\nprintf '%s\\n' \"$PATH\"");
+        let script = format!("{line}\n{line}\ncuenv --version\nprintf '%s\\n' \"$PATH\"");
         let mut sourced = ada.command(shell[0]);
         sourced.args(&shell[1..]).arg("-c").arg(script).env("H", ada.sandbox.home());
         let sourced = Ran::of(&mut sourced, &ada.sandbox).succeeds();
         assert_eq!(
-            sourced.stdout,
-            "[HOME]/ada o'neil/.local/bin/cuenv\n\
+            sourced.stdout.replace(VERSION, "[VERSION]"),
+            "cuenv [VERSION]\n\
              [HOME]/ada o'neil/.local/bin:/usr/local/bin:/usr/bin:/bin\n",
             "{shell:?}"
         );
@@ -272,7 +273,7 @@ fn a_release_copy_fetches_checks_and_records_where_from() {
     ada.install_with("sh", &[], &["-q"], &env).succeeds();
     let receipt =
         fs::read_to_string(ada.home().join(".local/share/cuenv/install-receipt")).unwrap();
-    assert!(receipt.contains(&format!("\norigin release\n")), "{receipt}");
+    assert!(receipt.contains("\norigin release\n"), "{receipt}");
     assert!(receipt.contains(&format!("\nbase {base}\n")), "{receipt}");
     ada.cuenv(&["self", "uninstall", "-y"]).succeeds();
 
@@ -280,9 +281,7 @@ fn a_release_copy_fetches_checks_and_records_where_from() {
     fs::write(&path, [fs::read(&path).unwrap(), b"more".to_vec()].concat()).unwrap();
     assert_ne!(sha256(&path), sum);
     let ran = ada.install_with("sh", &[], &[], &env).code(1);
-    assert!(
-        ran.stderr.contains(&format!("sha256 of `[ROOT]/tmp")) || ran.stderr.contains("expected")
-    );
+    assert!(ran.stderr.contains(&format!("expected {sum}")), "{}", ran.stderr);
     assert_eq!(tree(&ada.home()), before, "a wrong archive leaves nothing behind");
 }
 

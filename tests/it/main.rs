@@ -15,7 +15,6 @@ mod support;
 
 mod hook;
 mod completions;
-mod docs;
 mod host;
 mod installer;
 mod loader;
