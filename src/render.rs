@@ -1,7 +1,6 @@
-//! Pure text: shell hooks and the formats that an environment is handed on in. Nothing here reads or writes.
+//! Pure text: shell hooks and the formats that an environment or a toolchain is handed on in. Nothing here reads or writes.
 
+pub mod export;
 pub mod formats;
 pub mod rc;
 pub mod shells;
-//! Pure text.
-pub mod export;
