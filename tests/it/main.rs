@@ -13,8 +13,8 @@
 #[path = "../support/mod.rs"]
 mod support;
 
-mod hook;
 mod completions;
+mod hook;
 mod host;
 mod installer;
 mod loader;
@@ -22,8 +22,6 @@ mod main_job;
 mod mirrors;
 mod network;
 mod replay;
-mod completions;
-mod installer;
 mod usage;
 mod verify;
 mod which;
