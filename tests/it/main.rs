@@ -14,6 +14,7 @@
 mod support;
 
 mod completions;
+mod exec;
 mod hook;
 mod host;
 mod installer;
@@ -23,6 +24,7 @@ mod mirrors;
 mod network;
 mod replay;
 mod usage;
+mod venv;
 mod verify;
 mod which;
 

@@ -101,3 +101,12 @@ pub fn shared_object(path: &Path, soname: &str, text: &str) -> bool {
     fs::remove_file(&source).unwrap();
     status.is_ok_and(|status| status.success())
 }
+
+impl super::sandbox::Ran {
+    /// Asserts standard output, whole.
+    #[track_caller]
+    pub fn says(self, expected: &str) -> Self {
+        assert_eq!(self.stdout, expected, "\n-- stderr\n{}", self.stderr);
+        self
+    }
+}
