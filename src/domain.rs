@@ -7,6 +7,7 @@ pub mod compat;
 pub mod digest;
 pub mod elf;
 pub mod finding;
+pub mod evidence;
 pub mod found;
 pub mod host;
 pub mod installation;
