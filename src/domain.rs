@@ -25,3 +25,4 @@ pub mod spec;
 pub mod target;
 pub mod version;
 pub mod wheel_name;
+pub mod wish;

@@ -3,6 +3,7 @@
 pub mod activate;
 pub mod answer;
 pub mod complete;
+pub mod detect;
 pub mod host;
 pub mod install;
 pub mod launch;

@@ -223,6 +223,8 @@ fn framework_entries_can_be_met() {
     let project = ProjectCatalog::builtin();
     for entry in &project.frameworks.release {
         let name = format!("{} {}", entry.distribution, entry.versions);
+        let known = project.frameworks.framework.iter();
+        assert_eq!(known.filter(|known| known.id == entry.framework).count(), 1, "{name}");
         if let Some(release) = &entry.release {
             assert!(catalog.release(release).is_some(), "{name}");
             assert!(entry.cuda.as_ref().unwrap().matches(release.parts()), "{name}");

@@ -16,6 +16,7 @@ mod support;
 mod completions;
 mod exec;
 mod hook;
+mod detect;
 mod host;
 mod installer;
 mod loader;

@@ -62,6 +62,6 @@ version = "1.1.1"
                 ("faster-whisper".to_owned(), exact("1.1.1"))
             ]
         );
-        assert_eq!(parse("=").is_none(), true);
+        assert_eq!(parse("="), None);
     }
 }

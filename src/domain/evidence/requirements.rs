@@ -59,8 +59,7 @@ pub fn package(text: &str, line: Option<usize>) -> Option<Package> {
             line,
         });
     }
-    if text.ends_with(".whl") || text.contains(".whl#") || text.contains(".whl ") {
-        let wheel = wheel_at(text.split_whitespace().next()?)?;
+    if let Some(wheel) = text.split_whitespace().next().and_then(wheel_at) {
         return Some(Package {
             distribution: wheel.distribution,
             extras: Vec::new(),

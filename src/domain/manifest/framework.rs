@@ -18,8 +18,26 @@ pub struct Frameworks {
     pub collected: String,
     /// Key -> the page, file or measurement it stands for.
     pub sources: BTreeMap<String, String>,
+    /// The frameworks.
+    pub framework: Vec<Framework>,
     /// The builds.
     pub release: Vec<FrameworkRelease>,
+}
+
+/// A framework.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Framework {
+    /// Its name in [`FrameworkRelease::framework`].
+    pub id: String,
+    /// The top-level modules it installs.
+    pub modules: Vec<String>,
+    /// Its libraries look for NVIDIA's wheels in their own environment.
+    pub finds_wheels: bool,
+    /// Whether that was measured.
+    pub verified: bool,
+    /// Where this was learnt.
+    pub source: Sources,
 }
 
 /// What one build of a framework wants.

@@ -1,0 +1,125 @@
+//! What was found in a project, and the pin that follows.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::domain::version::Version;
+use crate::domain::wish::{Conflict, Proposal, Wish};
+
+/// The report of [`super::detect`].
+#[derive(Clone, Debug, Serialize)]
+pub struct Detection {
+    /// The pin; absent when nothing wants CUDA, or when two parts cannot agree.
+    pub proposal: Option<Proposal>,
+    /// The two parts that cannot agree.
+    pub conflict: Option<Conflict>,
+    /// What each part wants.
+    pub wishes: Vec<Wish>,
+    /// The Python environment.
+    pub environment: Option<PathBuf>,
+    /// The files and directories that were read.
+    pub looked_at: Vec<PathBuf>,
+    /// What else is worth saying.
+    pub notes: Vec<String>,
+}
+
+impl Detection {
+    pub(super) fn new(
+        outcome: Result<Option<Proposal>, Box<Conflict>>,
+        wishes: Vec<Wish>,
+        environment: Option<PathBuf>,
+        mut looked_at: Vec<PathBuf>,
+        notes: Vec<String>,
+    ) -> Self {
+        looked_at.sort();
+        looked_at.dedup();
+        let (proposal, conflict) = match outcome {
+            Ok(proposal) => (proposal, None),
+            Err(conflict) => (None, Some(*conflict)),
+        };
+        Self { proposal, conflict, wishes, environment, looked_at, notes }
+    }
+
+    /// Returns the oldest version that will do, per component, with who asks for it: bounds for resolving.
+    pub fn least(&self) -> BTreeMap<String, (Version, String)> {
+        let cudnn = self.proposal.as_ref().and_then(|proposal| proposal.cudnn.clone());
+        cudnn.map(|least| ("cudnn".to_owned(), least)).into_iter().collect()
+    }
+}
+
+impl fmt::Display for Detection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for wish in &self.wishes {
+            writeln!(f, "{} ({})", wish.who, wish.place)?;
+            writeln!(f, "    {}", Wants(wish))?;
+            for note in &wish.notes {
+                writeln!(f, "    note: {note}")?;
+            }
+        }
+        match (&self.proposal, &self.conflict) {
+            (Some(proposal), _) => {
+                if !self.wishes.is_empty() {
+                    writeln!(f)?;
+                }
+                writeln!(f, "{}", proposal.spec)?;
+                for reason in &proposal.reasons {
+                    writeln!(f, "    {reason}")?;
+                }
+                for note in &proposal.notes {
+                    writeln!(f, "    note: {note}")?;
+                }
+            }
+            (None, Some(conflict)) => {
+                writeln!(f, "\nno single pin works: {conflict}")?;
+                writeln!(f, "    {} ({})", conflict.one.0, conflict.places.0)?;
+                writeln!(f, "    {} ({})", conflict.other.0, conflict.places.1)?;
+            }
+            (None, None) => writeln!(f, "nothing here asks for CUDA")?,
+        }
+        for note in &self.notes {
+            writeln!(f, "note: {note}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A wish in one line.
+struct Wants<'a>(&'a Wish);
+
+impl fmt::Display for Wants<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts = Vec::new();
+        if let Some(cuda) = &self.0.cuda {
+            let made = cuda.release.as_ref().or(cuda.made_with.as_ref());
+            parts.push(match made {
+                Some(version) => format!("CUDA {version}"),
+                None => match &cuda.least {
+                    Some(least) => format!("CUDA {least} or a later {}", cuda.major),
+                    None => format!("CUDA {}", cuda.major),
+                },
+            });
+        }
+        if let Some(cudnn) = &self.0.cudnn {
+            let optional = if self.0.cudnn_optional { " (optional)" } else { "" };
+            parts.push(format!("cuDNN {cudnn} or a later {}{optional}", cudnn.major()));
+        } else if self.0.no_cudnn {
+            parts.push("no cuDNN".to_owned());
+        }
+        if let Some(nccl) = &self.0.nccl {
+            parts.push(format!("NCCL {nccl}"));
+        }
+        if self.0.own_libraries {
+            parts.push("brings its own".to_owned());
+        }
+        if !self.0.verified {
+            parts.push("not verified".to_owned());
+        }
+        if parts.is_empty() {
+            parts.push("any CUDA".to_owned());
+        }
+        f.write_str(&parts.join(", "))
+    }
+}
