@@ -96,8 +96,7 @@ fn deciding<'a>(known: &'a ProjectCatalog, entry: &'a FrameworkRelease) -> &'a F
         return all
             .iter()
             .filter(|other| other.distribution == name && other.local.is_none())
-            .filter(|other| specifiers.contains(&version_of(other).parse().unwrap()))
-            .next_back()
+            .rfind(|other| specifiers.contains(&version_of(other).parse().unwrap()))
             .unwrap();
     }
     if entry.local.is_some() {

@@ -17,6 +17,7 @@ mod completions;
 mod exec;
 mod hook;
 mod detect;
+mod hook;
 mod host;
 mod installer;
 mod loader;
