@@ -14,9 +14,8 @@
 mod support;
 
 mod completions;
-mod exec;
-mod hook;
 mod detect;
+mod exec;
 mod hook;
 mod host;
 mod installer;

@@ -3,7 +3,6 @@
 pub mod bed;
 pub mod elf;
 pub mod host;
-
 pub mod index;
 pub mod release;
 pub mod sandbox;
