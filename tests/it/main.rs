@@ -21,6 +21,7 @@ mod host;
 mod installer;
 mod loader;
 mod main_job;
+mod mirror_install;
 mod mirrors;
 mod network;
 mod replay;

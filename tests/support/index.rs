@@ -227,6 +227,18 @@ impl Index {
         self.insert(&distribution, entry);
     }
 
+    /// Every file in memory, by name.
+    pub fn files(&self) -> Vec<(String, Vec<u8>)> {
+        let state = self.state.lock().unwrap();
+        let entries = state.projects.values().flatten();
+        entries
+            .filter_map(|entry| match &entry.content {
+                Content::Bytes(bytes) => Some((entry.file.clone(), bytes.to_vec())),
+                Content::File(..) => None,
+            })
+            .collect()
+    }
+
     /// Removes every file of a distribution, and the distribution.
     pub fn remove(&self, distribution: &str) {
         self.state.lock().unwrap().projects.remove(distribution);
