@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::domain::digest::Digest;
 use crate::domain::listing::Location;
 use crate::domain::lock::{Lock, LockedWheel};
-use crate::domain::resolution::{Resolution, lock_of};
+use crate::domain::resolution::{Choice, Resolution, lock_of};
 use crate::domain::target::Target;
 use crate::platform::fs::symlink_atomic;
 use crate::platform::http::Http;
@@ -112,7 +112,21 @@ pub fn install_resolution(
     let mut report = publish(cx, &lock, resolution.target, &resolution.cuda.to_string(), started)?;
     report.count(&fetched);
     report.notes.clone_from(&resolution.notes);
+    report.notes.extend(unproven(resolution));
     Ok((report, lock))
+}
+
+/// Says which wheels came without a digest to compare with: what was recorded is what came, nothing more.
+fn unproven(resolution: &Resolution) -> Option<String> {
+    let bare =
+        |choice: &&Choice| choice.sha256.is_none() && matches!(choice.location, Location::Url(_));
+    let first = resolution.choices.iter().find(bare)?;
+    let count = resolution.choices.iter().filter(bare).count();
+    Some(format!(
+        "the index tells no sha256 for `{}`{}: computed from what came, and recorded in the lock",
+        first.file,
+        if count > 1 { format!(" and {} more", count - 1) } else { String::new() },
+    ))
 }
 
 /// Installs exactly what `lock` names. Asks nobody when it is all there.
