@@ -20,6 +20,7 @@ mod build;
 mod place;
 mod plan;
 pub mod receipt;
+mod verify;
 
 use std::io;
 use std::path::PathBuf;
@@ -27,6 +28,7 @@ use std::path::PathBuf;
 pub use self::build::{Built, Request, build};
 pub use self::plan::{Origin, Plan, Step, plan};
 pub use self::receipt::Receipt;
+pub use self::verify::{PathFault, check, discard};
 
 /// Why a prefix was not built.
 #[derive(Debug, thiserror::Error)]

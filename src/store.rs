@@ -11,6 +11,7 @@
 //! A store may stand on others that somebody else fills (`/opt/cuenv`); those are only read.
 
 mod error;
+mod gc;
 mod ingest;
 mod journal;
 pub mod record;
@@ -18,13 +19,16 @@ mod sink;
 mod stream;
 mod tap;
 mod unpack;
+mod verify;
 
 use std::path::{Path, PathBuf};
 
 use fs_err as fs;
 
 pub use self::error::{Damage, Error, FetchError};
+pub use self::gc::{GIVEN_UP, Hold, Sizes, Sweepable, YOUNG, measure};
 pub use self::ingest::{How, Ingested, Options};
+pub use self::verify::{Fault, FileFault, file_digest};
 use crate::domain::digest::Digest;
 use crate::domain::layout::Layout;
 use crate::domain::receipt::{self, Entry, Receipt};

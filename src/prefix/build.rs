@@ -79,13 +79,13 @@ pub fn build(layout: &Layout, request: &Request<'_>) -> Result<Built, Error> {
 }
 
 /// Takes a prefix away in one step, then removes it.
-fn discard(path: &Path, layout: &Layout) -> io::Result<()> {
+pub(super) fn discard(path: &Path, layout: &Layout) -> io::Result<()> {
     let aside = Staging::new(&layout.tmp(), "removed")?;
     let inside = aside.path().join("prefix");
     fs::rename(path, &inside)
 }
 
-fn failed(error: io::Error, layout: &Layout) -> Error {
+pub(super) fn failed(error: io::Error, layout: &Layout) -> Error {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             Error::Space { path: layout.data().to_owned(), source: error }

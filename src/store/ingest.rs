@@ -297,7 +297,7 @@ impl Store {
         Ok(published)
     }
 
-    fn io(&self, error: std::io::Error) -> Error {
+    pub(super) fn io(&self, error: std::io::Error) -> Error {
         if is_full(&error) {
             return Error::Space { path: self.tmp.clone(), source: error };
         }

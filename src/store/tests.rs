@@ -230,7 +230,7 @@ fn an_interrupted_wheel_goes_on_where_it_stopped() {
     let files: Vec<(&str, &[u8])> =
         vec![("nvidia/x/lib/liba.so.1", &first), ("nvidia/x/lib/libb.so.1", &second)];
     let bytes = wheel(&files, |record| record);
-    for cut in [bytes.len() / 3, bytes.len() / 2, bytes.len() - 100] {
+    for cut in [bytes.len() * 3 / 5, bytes.len() - 100] {
         let sandbox = Sandbox::new();
         let source = sandbox.source(&bytes);
         let Place::File(path) = &source.places[0] else { unreachable!() };
@@ -273,4 +273,84 @@ fn a_note_whose_files_are_damaged_costs_a_new_start_and_no_more() {
     sandbox.ingest(&source).unwrap();
     let entry = sandbox.store().entry(&source.digest.unwrap()).unwrap().unwrap();
     assert!(fs::read(entry.path.join(files[0].0)).unwrap() == content);
+}
+
+#[test]
+fn a_check_names_every_kind_of_damage() {
+    let sandbox = Sandbox::new();
+    let source = sandbox.source(&wheel(&files(), |record| record));
+    sandbox.ingest(&source).unwrap();
+    let digest = source.digest.unwrap();
+    let entry = sandbox.store().entry(&digest).unwrap().unwrap();
+    assert_eq!(sandbox.store().check(&entry, &|_| ()), []);
+    let at = |name: &str| entry.path.join("nvidia/x").join(name);
+    for name in ["bin/readme", "bin/tool"] {
+        fs::set_permissions(at(name), std::fs::Permissions::from_mode(0o644)).unwrap();
+    }
+    fs::write(at("bin/readme"), b"tex!").unwrap();
+    fs::write(at("bin/tool"), b"").unwrap();
+    fs::remove_file(at("lib/libx.so.1")).unwrap();
+    fs::write(at("lib/stray"), b"").unwrap();
+    let mut faults: Vec<String> = sandbox
+        .store()
+        .check(&entry, &|_| ())
+        .iter()
+        .map(|found| format!("{} {}", found.path, found.fault))
+        .collect();
+    faults.sort();
+    assert_eq!(
+        faults,
+        [
+            "nvidia/x/bin/readme has other bytes",
+            "nvidia/x/bin/tool has another size",
+            "nvidia/x/lib/libx.so.1 is missing or cannot be read",
+            "nvidia/x/lib/stray does not belong there",
+        ]
+    );
+    assert!(sandbox.store().discard(&digest).unwrap());
+    assert_eq!(sandbox.ingest(&source).unwrap().how, How::Fetched);
+    let entry = sandbox.store().entry(&digest).unwrap().unwrap();
+    assert_eq!(sandbox.store().check(&entry, &|_| ()), []);
+}
+
+#[test]
+fn only_what_no_root_names_is_swept() {
+    let sandbox = Sandbox::new();
+    let kept = sandbox.source(&wheel(&files(), |record| record));
+    sandbox.ingest(&kept).unwrap();
+    let gone = sandbox.source(&wheel(&[("nvidia/y/lib/liby.so.1", b"y")], |record| record));
+    sandbox.ingest(&gone).unwrap();
+    fs::create_dir_all(sandbox.layout.tmp().join("left-4294967294-0")).unwrap();
+    fs::create_dir_all(sandbox.layout.tmp().join(unique_here())).unwrap();
+    let store = sandbox.store();
+    let roots = std::collections::BTreeSet::from([kept.digest.unwrap()]);
+    assert_eq!(store.sweepable(&roots, YOUNG).unwrap(), []);
+    let shared = store.hold_shared().unwrap();
+    assert!(matches!(store.hold_exclusive(), Hold::Busy(_)));
+    drop(shared);
+    assert!(matches!(store.hold_exclusive(), Hold::Held(_)));
+    let found = store.sweepable(&roots, std::time::Duration::ZERO).unwrap();
+    let names: Vec<&str> = found.iter().map(|item| item.name.as_str()).collect();
+    assert_eq!(names, [gone.file.as_str(), "left-over staging left-4294967294-0"]);
+    store.sweep(&found).unwrap();
+    assert_eq!(store.digests().unwrap(), [kept.digest.unwrap()]);
+    assert_eq!(fs::read_dir(sandbox.layout.tmp()).unwrap().count(), 1);
+}
+
+/// A staging directory of this very process, which is alive.
+fn unique_here() -> String {
+    crate::platform::fs::unique("busy")
+}
+
+#[test]
+fn shared_bytes_are_not_counted_as_freed() {
+    let dir = tempfile::tempdir().unwrap();
+    let (a, b) = (dir.path().join("a"), dir.path().join("b"));
+    fs::create_dir_all(&a).unwrap();
+    fs::create_dir_all(&b).unwrap();
+    fs::write(a.join("one"), [0; 10]).unwrap();
+    fs::write(a.join("two"), [0; 5]).unwrap();
+    crate::platform::link::place(&a.join("one"), &b.join("one")).unwrap();
+    assert_eq!(measure(&[&a]), Sizes { apparent: 15, shared: 10, own: 5 });
+    assert_eq!(measure(&[&a, &b]), Sizes { apparent: 15, shared: 0, own: 15 });
 }
