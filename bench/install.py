@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+"""Installs the same wheels with cuenv, uv and pip, from a loopback index, and compares.
+
+    bench/install.py WHEELS [--cuenv target/release/cuenv] [--scratch DIR] [--rounds 3] [--only cuenv,uv,pip]
+
+WHEELS is a folder with the twelve wheels of CUDA 12.4.1 (runtime) and cuDNN 9.1.0; see `names` below. Nothing leaves
+this machine. Every figure comes from one run on one machine; compare the ratios, not the seconds.
+"""
+
+import argparse
+import hashlib
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import time
+import zipfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from server import Index, digest  # noqa: E402
+
+NAMES = """nvidia_cublas_cu12-12.4.5.8 nvidia_cuda_cupti_cu12-12.4.127 nvidia_cuda_nvrtc_cu12-12.4.127
+nvidia_cuda_runtime_cu12-12.4.127 nvidia_cudnn_cu12-9.1.0.70 nvidia_cufft_cu12-11.2.1.3 nvidia_curand_cu12-10.3.5.147
+nvidia_cusolver_cu12-11.6.1.9 nvidia_cusparse_cu12-12.3.1.170 nvidia_nccl_cu12-2.21.5 nvidia_nvjitlink_cu12-12.4.127
+nvidia_nvtx_cu12-12.4.127""".split()
+
+
+def find(folder):
+    files = os.listdir(folder)
+    found = []
+    for name in NAMES:
+        match = [file for file in files if file.startswith(name + "-") and file.endswith("x86_64.whl")]
+        if not match:
+            sys.exit(f"{folder} has no {name}: pip download --no-deps -d {folder} {name.replace('-', '==').replace('_', '-')}")
+        found.append(match[0])
+    return found
+
+
+def lock(folder, files):
+    """Writes a lock of exactly these wheels, so that every tool installs the same bytes."""
+    wheels = []
+    for file in files:
+        distribution, version = file.split("-")[:2]
+        wheels.append({
+            "target": "linux-x86_64", "component": distribution.replace("nvidia_", "").replace("_cu12", "").replace("_", "-"),
+            "distribution": distribution.replace("_", "-"), "version": version, "file": file,
+            "size": os.path.getsize(os.path.join(folder, file)), "sha256": digest(os.path.join(folder, file)),
+        })
+    wheels.sort(key=lambda wheel: (wheel["component"], wheel["distribution"]))
+    identity = "1\nruntime\n" + "\n".join(sorted(f"{wheel['component']} {wheel['sha256']}" for wheel in wheels))
+    name = "12.4.1+cudnn9.1.0.70-" + hashlib.sha256(identity.encode()).hexdigest()[:12]
+    text = f'version = 1\nspec = "12.4.1+cudnn9.1.0.70"\ntoolchain = "12.4.1+cudnn9.1.0.70"\nprefix.linux-x86_64 = "{name}"\nprofile = "runtime"\n'
+    for wheel in wheels:
+        text += "\n[[wheel]]\n" + "".join(
+            f"{key} = {value}\n" if isinstance(value, int) else f'{key} = "{value}"\n' for key, value in wheel.items()
+        )
+    return text
+
+
+def run(command, env, cwd):
+    """Runs a command; returns wall seconds, CPU seconds and peak memory in MB of it and its children."""
+    started = time.monotonic()
+    process = subprocess.Popen(command, env=env, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    output = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    wall = time.monotonic() - started
+    if status != 0:
+        sys.exit(f"{' '.join(command)} failed:\n{output.decode(errors='replace')}")
+    return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def settle():
+    """Lets the disk finish what the last round left to it."""
+    os.sync()
+
+
+class Bench:
+    def __init__(self, options):
+        self.options = options
+        self.files = find(options.wheels)
+        self.scratch = os.path.abspath(options.scratch)
+        self.index = Index(options.wheels, set(self.files))
+        self.index.start()
+        self.requirements = [f"{file.split('-')[0].replace('_', '-')}=={file.split('-')[1]}" for file in self.files]
+
+    def fresh(self, name):
+        path = os.path.join(self.scratch, name)
+        shutil.rmtree(path, ignore_errors=True)
+        os.makedirs(path)
+        return path
+
+    def env(self, home, **more):
+        env = {"HOME": home, "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "NO_PROXY": "127.0.0.1"}
+        if "PYENV_ROOT" in os.environ or os.path.isdir(os.path.expanduser("~/.pyenv")):
+            env["PYENV_ROOT"] = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
+        return env | more
+
+    def cuenv(self):
+        home = self.fresh("cuenv")
+        project = os.path.join(home, "project")
+        os.makedirs(project)
+        with open(os.path.join(project, ".cuenv"), "w") as file:
+            file.write("12.4.1+cudnn9.1.0.70\n")
+        with open(os.path.join(project, ".cuenv.lock"), "w") as file:
+            file.write(lock(self.options.wheels, self.files))
+        env = self.env(home, CUENV_HOME=os.path.join(home, "cuenv"), CUENV_INDEX_URL=self.index.url)
+        command = [os.path.abspath(self.options.cuenv), "install", "--locked", "-q"]
+        cold = run(command, env, project)
+        shutil.rmtree(os.path.join(home, "cuenv", "toolchains"))
+        warm = min(run(command, env, project) for _ in range(1))
+        present = run(command, env, project)
+        return {"cuenv cold": cold, "cuenv warm prefix": warm, "cuenv present": present}
+
+    def uv(self):
+        home = self.fresh("uv")
+        env = self.env(home, UV_CACHE_DIR=os.path.join(home, "cache"), UV_INDEX_URL=self.index.url)
+        command = ["uv", "pip", "install", "-q", "--no-deps", "--python", sys.executable, "--target"]
+        cold = run([*command, os.path.join(home, "cold"), *self.requirements], env, home)
+        warm = run([*command, os.path.join(home, "warm"), *self.requirements], env, home)
+        return {"uv cold": cold, "uv warm": warm}
+
+    def pip(self):
+        home = self.fresh("pip")
+        env = self.env(home, PIP_INDEX_URL=self.index.url, PIP_DISABLE_PIP_VERSION_CHECK="1", TMPDIR=home)
+        command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-cache-dir", "--target"]
+        return {"pip cold": run([*command, os.path.join(home, "cold"), *self.requirements], env, home)}
+
+    def floor(self):
+        """What no installer can be faster than on this machine: reading, hashing, inflating the largest member."""
+        paths = [os.path.join(self.options.wheels, file) for file in self.files]
+        block = bytearray(1 << 20)
+
+        def read():
+            for path in paths:
+                with open(path, "rb", buffering=0) as file:
+                    while file.readinto(block):
+                        pass
+
+        def sha():
+            for path in paths:
+                with open(path, "rb") as file:
+                    hashlib.file_digest(file, "sha256")
+
+        def inflate():
+            try:
+                from isal import isal_zlib as engine
+            except ImportError:
+                import zlib as engine
+            largest = max(
+                ((path, member) for path in paths for member in zipfile.ZipFile(path).infolist()),
+                key=lambda pair: pair[1].file_size,
+            )
+            path, member = largest
+            stream = engine.decompressobj(-15)
+            with open(path, "rb") as file:
+                file.seek(member.header_offset + 26)
+                lengths = file.read(4)
+                file.seek(int.from_bytes(lengths[:2], "little") + int.from_bytes(lengths[2:], "little"), 1)
+                left = member.compress_size
+                while left:
+                    piece = file.read(min(left, 1 << 18))
+                    left -= len(piece)
+                    stream.decompress(piece)
+            return engine.__name__
+
+        results = {}
+        for name, work in [("read once", read), ("sha256 once", sha), ("inflate the largest member", inflate)]:
+            started, cpu = time.monotonic(), time.process_time()
+            note = work()
+            usage = resource.getrusage(resource.RUSAGE_SELF)
+            results[f"floor: {name}" + (f" ({note})" if note else "")] = (
+                time.monotonic() - started, time.process_time() - cpu, usage.ru_maxrss / 1024)
+        return results
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("wheels")
+    parser.add_argument("--cuenv", default="target/release/cuenv")
+    parser.add_argument("--scratch", default="target/bench")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", default="floor,cuenv,uv,pip")
+    options = parser.parse_args()
+    bench = Bench(options)
+    size = sum(os.path.getsize(os.path.join(options.wheels, file)) for file in bench.files)
+    print(f"{len(bench.files)} wheels, {size / 1e6:.0f} MB, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+    best = {}
+    for _ in range(options.rounds):
+        for name in options.only.split(","):
+            settle()
+            for what, figures in getattr(bench, name)().items():
+                best[what] = min(best.get(what, figures), figures)
+    print(f"{'':44} {'wall s':>8} {'CPU s':>8} {'peak MB':>8}")
+    for what, (wall, cpu, memory) in best.items():
+        print(f"{what:44} {wall:8.3f} {cpu:8.3f} {memory:8.0f}")
+    ours = best.get("cuenv cold")
+    for other in ("uv cold", "pip cold"):
+        if ours and other in best:
+            print(f"cuenv cold / {other}: {ours[0] / best[other][0]:.2f} (CPU {ours[1] / best[other][1]:.2f})")
+    for name in ("cuenv", "uv", "pip"):
+        shutil.rmtree(os.path.join(bench.scratch, name), ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
