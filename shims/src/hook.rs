@@ -21,7 +21,7 @@ use crate::vars::{Vars, var};
 pub const PAST: &str = "CUENV_HOOK_PAST";
 /// The mark of the message that was shown last; given back by the hook.
 pub const SAID: &str = "CUENV_HOOK_SAID";
-/// Set by the hook when it was asked to be quiet.
+/// Set to `1` by the hook when it was asked to be quiet.
 pub const QUIET: &str = "CUENV_HOOK_QUIET";
 
 /// A shell that a hook can be written for.
@@ -157,7 +157,7 @@ pub fn answer(vars: &Vars, cwd: Option<&Path>, dirs: &Dirs) -> Answer {
     if var(vars, SAID) != Some(OsStr::new(&answer.said)) {
         answer.lines.extend(notes);
     }
-    if var(vars, QUIET).is_some() {
+    if var(vars, QUIET) == Some(OsStr::new("1")) {
         answer.lines.clear();
     }
     answer
@@ -201,27 +201,8 @@ pub fn render(answer: &Answer, shell: Shell) -> Vec<u8> {
                 push(&mut out, &[b"set -g __cuenv_", name.as_bytes(), b" ", &value, b"\n"]);
             }
         }
-        Shell::Tcsh => {
-            out.extend(assignments(shell, &answer.changes));
-            let list: Vec<Vec<u8>> = watched.into_iter().filter_map(quote::tcsh).collect();
-            push(&mut out, &[b"set __cuenv_watch=(", &list.join(&b' '), b");"]);
-            for (name, value) in state {
-                let value = quote::tcsh(value).unwrap_or_default();
-                push(&mut out, &[b"set __cuenv_", name.as_bytes(), b"=", &value, b";"]);
-            }
-        }
-        Shell::Elvish => {
-            out.extend(assignments(shell, &answer.changes));
-            push(&mut out, &[b"set cuenv-watch = ["]);
-            for path in watched {
-                push(&mut out, &[&quote::elvish(path), b" "]);
-            }
-            push(&mut out, &[b"]\n"]);
-            for (name, value) in state {
-                let value = quote::elvish(value);
-                push(&mut out, &[b"set cuenv-", name.as_bytes(), b" = ", &value, b"\n"]);
-            }
-        }
+        // tcsh acts on a change of directory alone: it keeps no state.
+        Shell::Tcsh => out.extend(assignments(shell, &answer.changes)),
         Shell::Xonsh => {
             out.extend(assignments(shell, &answer.changes));
             push(&mut out, &[b"__cuenv['watch'] = ["]);
@@ -234,7 +215,8 @@ pub fn render(answer: &Answer, shell: Shell) -> Vec<u8> {
                 push(&mut out, &[b"__cuenv['", name.as_bytes(), b"'] = ", &value, b"\n"]);
             }
         }
-        Shell::Nu => {
+        // Their code cannot be evaluated into a function's variables; they read JSON.
+        Shell::Nu | Shell::Elvish => {
             out.extend(b"{\"set\":{");
             let set =
                 answer.changes.iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));

@@ -342,7 +342,7 @@ fn linked(active: &Path, spec: &str) -> PathBuf {
 }
 
 /// Takes `.` and `..` out of an absolute path whose directories are not links.
-fn normal(path: &Path) -> PathBuf {
+pub(crate) fn normal(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for component in path.components() {
         match component {

@@ -19,7 +19,7 @@
 //! Without an environment, or when it supplies none of the toolchain's components, all three are the same: the
 //! toolchain's one flat directory.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -27,6 +27,7 @@ use std::str::FromStr;
 
 use crate::activation::{Activation, Component};
 use crate::elf;
+use crate::locate::normal;
 use crate::vars::{Vars, var};
 
 /// Who wins when both bring a library.
@@ -162,8 +163,9 @@ impl PythonEnv {
 pub struct Supplied {
     /// Directories of NVIDIA's wheels that hold libraries; they may stand on a library path.
     pub directories: Vec<PathBuf>,
-    /// File names of libraries, those of the directories and those a framework or conda holds elsewhere.
-    pub libraries: BTreeSet<String>,
+    /// File names of libraries, those of the directories and those a framework or conda holds elsewhere, each with
+    /// the directories that hold it.
+    pub libraries: BTreeMap<String, Vec<PathBuf>>,
 }
 
 impl Supplied {
@@ -196,7 +198,7 @@ impl Supplied {
             let Some(name) = name.to_str() else { continue };
             if is_nvidia_library(name) {
                 any = true;
-                self.libraries.insert(name.to_owned());
+                self.libraries.entry(name.to_owned()).or_default().push(directory.to_owned());
             }
         }
         any
@@ -204,7 +206,7 @@ impl Supplied {
 
     /// Tells whether the environment brings a library of a component.
     pub fn brings(&self, component: &Component) -> bool {
-        component.libraries.iter().any(|library| self.libraries.contains(library))
+        component.libraries.iter().any(|library| self.libraries.contains_key(library))
     }
 }
 
@@ -316,25 +318,31 @@ pub fn libraries(
 }
 
 fn refuse(env: &PythonEnv, supplied: &Supplied, both: &[&Component]) -> Result<(), Refusal> {
-    let Some(first) = both.first() else { return Ok(()) };
-    for site in &env.sites {
-        for library in framework_libraries(site) {
-            let own = library.parent().is_some_and(|directory| directory.ends_with("torch/lib"));
-            let reaches = |path: &str| {
-                path.split(':').any(|element| {
-                    element.contains("nvidia/")
-                        || (own && element.trim_end_matches('/') == "$ORIGIN")
-                })
-            };
-            if elf::rpath(&library).is_some_and(|path| reaches(&path)) {
-                return Err(Refusal::Rpath { library, component: first.name.clone() });
+    // Where each component that both bring lies in the environment.
+    let holders: Vec<(&Path, &str)> = both
+        .iter()
+        .flat_map(|component| component.libraries.iter().map(|library| (library, &component.name)))
+        .flat_map(|(library, component)| {
+            let places = supplied.libraries.get(library).into_iter().flatten();
+            places.map(|place| (place.as_path(), component.as_str()))
+        })
+        .collect();
+    for library in env.sites.iter().flat_map(|site| framework_libraries(site)) {
+        let Some(rpath) = elf::rpath(&library) else { continue };
+        let origin = library.parent().unwrap_or(Path::new("/"));
+        for element in rpath.split(':') {
+            let element = element.replace("${ORIGIN}", "$ORIGIN");
+            let Some(below) = element.strip_prefix("$ORIGIN") else { continue };
+            let place = normal(&origin.join(below.trim_start_matches('/')));
+            if let Some((_, component)) = holders.iter().find(|(holder, _)| *holder == place) {
+                return Err(Refusal::Rpath { library, component: (*component).to_owned() });
             }
         }
     }
     if let Some(cudnn) = both.iter().find(|component| component.name == "cudnn") {
         let extra = supplied
             .libraries
-            .iter()
+            .keys()
             .find(|name| name.starts_with("libcudnn") && !cudnn.libraries.contains(name));
         if let Some(library) = extra {
             return Err(Refusal::ExtraPart { library: library.clone(), root: env.root.clone() });

@@ -31,10 +31,13 @@ pub fn hook(hook: &Hook<'_>) -> Vec<u8> {
         Shell::Xonsh => include_str!("shells/hook.xsh"),
         Shell::Nu => include_str!("shells/hook.nu"),
     };
-    let quiet = OsStr::new(if hook.quiet { "1" } else { "" });
+    let quiet = OsStr::new(if hook.quiet { "1" } else { "0" });
     let answers = hook.answers.as_os_str();
     let mut out = Vec::new();
-    let mut rest = script;
+    // tcsh evaluates the text as one line, in which a comment would hide all that follows.
+    let is_code = |line: &&str| hook.shell != Shell::Tcsh || !line.starts_with('#');
+    let script: String = script.split_inclusive('\n').filter(is_code).collect();
+    let mut rest = script.as_str();
     // The marks are found in the script and never in a value that was put in.
     while let Some(at) = rest.find('@') {
         let (before, from) = rest.split_at(at);

@@ -3,6 +3,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
+    clippy::print_stdout,
     clippy::pedantic,
     clippy::new_without_default,
     unreachable_pub,
@@ -23,6 +24,7 @@ mod loader;
 mod main_job;
 mod mirror_install;
 mod mirrors;
+mod more_shells;
 mod network;
 mod replay;
 mod usage;

@@ -21,12 +21,18 @@ fn cuenv-look {
   put (str:join "\x1f" $now)
 }
 fn cuenv-hook {|@ignored|
-  if (!=s (cuenv-look) $cuenv-seen) {
-    if (path:is-regular &follow-symlink=$true $cuenv-bin) {
-      try {
-        eval (tmp E:CUENV_HOOK_PAST = $cuenv-past; tmp E:CUENV_HOOK_SAID = $cuenv-said; tmp E:CUENV_HOOK_QUIET = @QUIET@; (external $cuenv-bin) hook-env elvish | slurp)
-      } catch e { }
-    }
+  if (and (!=s (cuenv-look) $cuenv-seen) (path:is-regular &follow-symlink=$true $cuenv-bin)) {
+    try {
+      tmp E:CUENV_HOOK_PAST = $cuenv-past
+      tmp E:CUENV_HOOK_SAID = $cuenv-said
+      tmp E:CUENV_HOOK_QUIET = @QUIET@
+      var answer = ((external $cuenv-bin) hook-env elvish | from-json)
+      for name $answer[unset] { unset-env $name }
+      for name [(keys $answer[set])] { set-env $name $answer[set][$name] }
+      set cuenv-watch = $answer[watch]
+      set cuenv-past = $answer[past]
+      set cuenv-said = $answer[said]
+    } catch e { }
     set cuenv-seen = (cuenv-look)
   }
 }

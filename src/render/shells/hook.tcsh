@@ -2,4 +2,4 @@
 # tcsh has no functions: the hook acts when the directory changes, and a pin that is edited is seen at the next cd.
 alias __cuenv_hook 'if ( -x @BIN_IN@ ) eval "`env CUENV_HOOK_QUIET=@QUIET@ @BIN_IN@ hook-env tcsh`"';
 alias cwdcmd '__cuenv_hook';
-__cuenv_hook;
+if ( -x @BIN@ ) eval "`env CUENV_HOOK_QUIET=@QUIET@ @BIN@ hook-env tcsh`";
