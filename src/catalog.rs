@@ -56,7 +56,7 @@ pub struct ProjectCatalog {
 impl Catalog {
     /// Reads the compiled-in manifests.
     pub fn builtin() -> Self {
-        Self::read(None).expect("the compiled-in manifests are parsed by the tests")
+        builtin(Self::read(None))
     }
 
     /// Reads the compiled-in manifests, each replaced by its namesake in `directory` where there is one.
@@ -80,7 +80,7 @@ impl Catalog {
 impl ProjectCatalog {
     /// Reads the compiled-in manifests.
     pub fn builtin() -> Self {
-        Self::read(None).expect("the compiled-in manifests are parsed by the tests")
+        builtin(Self::read(None))
     }
 
     /// Reads the compiled-in manifests, each replaced by its namesake in `directory` where there is one.
@@ -94,4 +94,13 @@ impl ProjectCatalog {
             images: load::file(directory, "images.toml")?,
         })
     }
+}
+
+/// The compiled-in manifests are parsed by the tests, so they are sound in every build that passed them.
+fn builtin<T>(read: Result<T, CatalogError>) -> T {
+    use std::error::Error as _;
+    read.unwrap_or_else(|error| match error.source() {
+        Some(source) => unreachable!("{error}: {source}"),
+        None => unreachable!("{error}"),
+    })
 }

@@ -4,6 +4,7 @@
 //! Errors of lower floors carry facts.
 
 mod answer;
+mod detect;
 mod input;
 mod network;
 mod own;

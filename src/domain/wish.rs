@@ -9,6 +9,8 @@ mod native;
 mod pins;
 mod solve;
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 pub use lookup::{Looked, label_version};
@@ -50,8 +52,9 @@ pub struct Wish {
     pub no_cudnn: bool,
     /// It runs without cuDNN as well.
     pub cudnn_optional: bool,
-    /// The NCCL it was built with.
-    pub nccl: Option<Version>,
+    /// Other libraries it is linked against or opens, apart from CUDA's own: NCCL, cuSPARSELt ..., with the oldest
+    /// version it takes.
+    pub axes: BTreeMap<String, Version>,
     /// It compiles device code at run time, so it wants headers, ptxas and libdevice.
     pub compiles: bool,
     /// How much of CUDA it wants, where it says so itself.

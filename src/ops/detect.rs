@@ -14,10 +14,14 @@ use std::path::{Path, PathBuf};
 
 pub use report::Detection;
 
-use crate::catalog::{Catalog, ProjectCatalog};
+use super::machine;
+use crate::catalog::{Catalog, CatalogError, ProjectCatalog};
+use crate::context::Context;
 use crate::domain::compat::Machine;
 use crate::domain::evidence::Package;
-use crate::domain::wish::{Tables, Wish, propose};
+use crate::domain::spec::Spec;
+use crate::domain::wish::{Conflict, Tables, Wish, propose};
+use crate::platform::host::HostError;
 use crate::platform::process::Process;
 
 /// Where to look.
@@ -63,6 +67,41 @@ struct Found {
     native: BTreeMap<String, native::Asked>,
     /// There is a Python environment.
     environment: Option<PathBuf>,
+}
+
+/// Why no pin can be proposed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A manifest of the user's own.
+    #[error(transparent)]
+    Catalog(#[from] CatalogError),
+    /// A variable about the host.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// Two parts of the project cannot agree.
+    #[error("no single pin works: {0}")]
+    Conflict(Conflict),
+    /// Nothing in the project wants CUDA.
+    #[error("nothing in `{}` asks for CUDA", .0.display())]
+    Nothing(PathBuf),
+}
+
+/// Looks at the project in the working directory.
+pub fn project(cx: &Context<'_>, python: Option<PathBuf>) -> Result<Detection, Error> {
+    let catalog = cx.catalog()?;
+    let project = ProjectCatalog::load(&cx.layout.manifests())?;
+    let machine = machine::facts(cx, &catalog, cx.target)?.machine;
+    let request = Request { directory: cx.cwd().to_owned(), venv: None, python };
+    Ok(detect(cx.process, &catalog, &project, &machine, &request))
+}
+
+/// Returns the pin to propose, or why there is none.
+pub fn pin(detection: &Detection, directory: &Path) -> Result<Spec, Error> {
+    match (&detection.proposal, &detection.conflict) {
+        (Some(proposal), _) => Ok(Spec::Toolchain(proposal.spec.clone())),
+        (None, Some(conflict)) => Err(Error::Conflict(conflict.clone())),
+        (None, None) => Err(Error::Nothing(directory.to_owned())),
+    }
 }
 
 /// Looks at a project.
@@ -145,6 +184,7 @@ fn wishes(tables: &Tables<'_>, found: &mut Found) -> Vec<Wish> {
         if let Some(family) = family {
             families.insert(family.id.clone());
             native::merge(&mut wish, family, tables, found);
+            wish.axes.retain(|axis, _| family.axes.contains(axis));
             wish.own_libraries =
                 family.finds_wheels && brings_libraries(&seen, &wish, requires, tables, found);
         }
@@ -179,8 +219,10 @@ fn merge_pins(wish: &mut Wish, pins: crate::domain::wish::PinFacts, own: bool) {
     if !wish.no_cudnn && (own || wish.cudnn.is_none()) {
         wish.cudnn = pins.cudnn.or(wish.cudnn.take());
     }
-    if own || wish.nccl.is_none() {
-        wish.nccl = pins.nccl.or(wish.nccl.take());
+    for (axis, least) in pins.axes {
+        if own || !wish.axes.contains_key(&axis) {
+            wish.axes.insert(axis, least);
+        }
     }
     // What the wheel itself says needs no table.
     if own {
@@ -217,7 +259,6 @@ fn wish_of_nvidia(tables: &Tables<'_>, best: &BTreeMap<String, Seen>) -> Option<
         place: first.place.clone(),
         cuda: pins.cuda,
         cudnn: pins.cudnn,
-        nccl: pins.nccl,
         own_libraries: true,
         verified: true,
         ..Wish::default()

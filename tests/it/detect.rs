@@ -13,6 +13,7 @@ use cuenv::ops::detect::{Detection, Request, detect};
 use cuenv::platform::process::Process;
 
 use crate::support::elf::Library;
+use crate::support::sandbox::Sandbox;
 
 /// Parsed once: the tests look at hundreds of projects.
 static CATALOG: LazyLock<Catalog> = LazyLock::new(Catalog::builtin);
@@ -212,7 +213,10 @@ fn exact_requirements_name_the_release_without_the_table() {
         }
         let Some(CudnnWish::AtLeast(least)) = &entry.cudnn else { panic!("{name}") };
         assert_eq!(facts.cudnn.as_ref(), Some(least), "{name}");
-        assert_eq!(facts.nccl.is_some(), entry.requires.iter().any(|line| line.contains("nccl")));
+        assert_eq!(
+            facts.axes.contains_key("nccl"),
+            entry.requires.iter().any(|line| line.contains("nccl"))
+        );
         rows += 1;
     }
     assert!(rows >= 30, "{rows}");
@@ -273,7 +277,7 @@ fn the_newer_of_two_minima_serves_both() {
     let found = project.detect();
     let (least, who) = found.least()["cudnn"].clone();
     assert_eq!((least.to_string().as_str(), who.as_str()), ("9.10.2.21", "torch 2.8.0"));
-    assert_eq!(found.proposal.unwrap().spec.to_string(), "12.8+cudnn9");
+    assert_eq!(found.proposal.unwrap().spec.to_string(), "12.8+cudnn9+nccl2");
 }
 
 #[test]
@@ -286,7 +290,7 @@ fn installed_wins_over_locked_and_that_over_asked_for() {
     project.installed("onnxruntime-gpu", "1.17.1", &[]);
     assert_eq!(project.spec(), "11.8+cudnn8");
     let wishes = project.detect().wishes;
-    assert!(wishes[0].place.ends_with("METADATA"), "{wishes:?}");
+    assert!(wishes[0].place.ends_with(".dist-info"), "{wishes:?}");
 }
 
 #[test]
@@ -505,4 +509,39 @@ fn hostile_files_neither_hang_nor_panic() {
     std::os::unix::fs::symlink("/dev/zero", project.root.path().join("requirements-zero.txt"))
         .unwrap();
     assert_eq!(project.detect().proposal, None);
+}
+
+#[test]
+fn use_detect_shows_what_it_found_and_fails_with_the_reason() {
+    let sandbox = Sandbox::new()
+        .with_env("CUENV_DRIVER_VERSION", "none")
+        .with_env("CUENV_COMPUTE_CAPABILITY", "none");
+    let ran = sandbox.cuenv(["use", "--detect", "-n"]).code(3);
+    assert_eq!(ran.stdout, "nothing here asks for CUDA\n");
+    assert!(
+        ran.stderr.starts_with("error: nothing in `[PROJECT]` asks for CUDA\n"),
+        "{}",
+        ran.stderr
+    );
+
+    sandbox.write("requirements.txt", "faster-whisper==1.1.1\nctranslate2==4.4.0\n");
+    let ran = sandbox.cuenv(["use", "--detect", "-n"]).code(0);
+    assert_eq!(
+        ran.stdout,
+        "ctranslate2 4.4.0 (requirements.txt:2)\n    CUDA 12.2, cuDNN 8.9.7 or a later 8\n\n12.2+cudnn8\n    CUDA 12.2: `ctranslate2 4.4.0` was made with it\n    cuDNN 8.9.7 or a later 8: `ctranslate2 4.4.0`\n"
+    );
+    assert!(!sandbox.project().join(".cuenv").exists());
+
+    sandbox.write("requirements.txt", "ctranslate2==4.4.0\nonnxruntime-gpu==1.20.1\n");
+    let ran = sandbox.cuenv(["use", "--detect"]).code(3);
+    assert!(
+        ran.stderr.contains("wants cuDNN 8 and `onnxruntime-gpu 1.20.1` wants cuDNN 9"),
+        "{}",
+        ran.stderr
+    );
+    assert!(ran.stderr.contains("hint: "), "{}", ran.stderr);
+    let ran = sandbox.cuenv(["use", "--detect", "-n", "--json"]).code(3);
+    let document: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(document["conflict"]["one"][0], "ctranslate2 4.4.0");
+    sandbox.cuenv(["use", "--detect", "12.4"]).code(2);
 }

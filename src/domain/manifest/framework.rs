@@ -32,6 +32,8 @@ pub struct Framework {
     pub id: String,
     /// The top-level modules it installs.
     pub modules: Vec<String>,
+    /// Libraries apart from CUDA's own and cuDNN that it is linked against or opens: NCCL, cuSPARSELt ...
+    pub axes: Vec<String>,
     /// Its libraries look for NVIDIA's wheels in their own environment.
     pub finds_wheels: bool,
     /// Whether that was measured.

@@ -116,7 +116,7 @@ impl Tables<'_> {
             },
             no_cudnn: entry.cudnn == Some(CudnnWish::None),
             cudnn_optional: entry.cudnn_optional,
-            nccl: entry.nccl.clone(),
+            axes: entry.nccl.iter().map(|nccl| ("nccl".to_owned(), nccl.clone())).collect(),
             compiles: entry.compiles,
             gpus: entry.cc_min.zip(entry.cc_max),
             verified: entry.verified,
@@ -234,7 +234,7 @@ fn apply_label(label: &str, wish: &mut Wish, notes: &mut Vec<String>) {
             "the build `{label}` is not listed; its cuDNN is taken from the other builds"
         ));
     }
-    wish.nccl = None;
+    wish.axes.clear();
     wish.cuda = Some(wished);
 }
 

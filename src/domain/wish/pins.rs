@@ -18,8 +18,8 @@ pub struct PinFacts {
     pub cuda: Option<CudaWish>,
     /// The oldest cuDNN they take.
     pub cudnn: Option<Version>,
-    /// The oldest NCCL they take.
-    pub nccl: Option<Version>,
+    /// The oldest version they take of everything else that is versioned apart from CUDA.
+    pub axes: BTreeMap<String, Version>,
 }
 
 impl Tables<'_> {
@@ -59,12 +59,13 @@ impl Tables<'_> {
             }
             let Some((component, build)) = self.carrier(&package.distribution) else { continue };
             *majors.entry(build.cuda_major).or_default() += 1;
-            match component.id.as_str() {
-                "cudnn" => facts.cudnn = lower_bound(&package.version),
-                "nccl" => facts.nccl = lower_bound(&package.version),
-                _ => {}
-            }
             if component.axis {
+                let least = lower_bound(&package.version);
+                if component.id == "cudnn" {
+                    facts.cudnn = least;
+                } else {
+                    facts.axes.extend(least.map(|least| (component.id.clone(), least)));
+                }
                 continue;
             }
             let of_major =

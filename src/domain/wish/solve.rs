@@ -83,6 +83,18 @@ pub fn propose(
         components.insert("cudnn".to_owned(), Some(Version::from_parts(&[version.major()])));
         reasons.push(format!("cuDNN {version} or a later {}: `{who}`", version.major()));
     }
+    for wish in joined.iter().filter(|wish| !wish.own_libraries) {
+        for (axis, least) in &wish.axes {
+            let major = Version::from_parts(&[least.major()]);
+            if components.insert(axis.clone(), Some(major)).is_none() {
+                reasons.push(format!(
+                    "{axis} {least} or a later {}: `{}`",
+                    least.major(),
+                    wish.who
+                ));
+            }
+        }
+    }
     let profile = profile(&joined, &mut reasons);
     notes.extend(gpu_notes(&joined, machine));
     let published = cuda.as_ref().and_then(|wanted| published(wanted, knowledge));

@@ -89,6 +89,9 @@ pub(super) fn read_programs(directory: &Path, tables: &Tables<'_>, found: &mut F
             }
             let names = asked.needed.iter().chain(&asked.named).map(String::as_str);
             let Some(facts) = tables.read_sonames(names) else { continue };
+            if facts.cuda().is_none() && facts.cudnn_major.is_none() {
+                continue;
+            }
             found.looked_at.push(path.clone());
             let shown = shown(&path, directory);
             found.wishes.push(Wish {
@@ -135,6 +138,10 @@ pub(super) fn wishes_of_others(
         .filter_map(|(module, asked)| {
             let facts = facts(asked, tables)?;
             let mut cuda = facts.cuda();
+            // Names that exist in several majors say nothing.
+            if cuda.is_none() && facts.cudnn_major.is_none() {
+                return None;
+            }
             raise(cuda.as_mut(), asked.jit.as_ref());
             Some(Wish {
                 who: module.clone(),

@@ -108,9 +108,7 @@ impl fmt::Display for Wants<'_> {
         } else if self.0.no_cudnn {
             parts.push("no cuDNN".to_owned());
         }
-        if let Some(nccl) = &self.0.nccl {
-            parts.push(format!("NCCL {nccl}"));
-        }
+        parts.extend(self.0.axes.iter().map(|(axis, least)| format!("{axis} {least}")));
         if self.0.own_libraries {
             parts.push("brings its own".to_owned());
         }

@@ -128,7 +128,7 @@ fn installed(site: &Path, name: &str, tables: &Tables<'_>, root: &Path) -> Optio
             requires = of_extras.concat();
         }
     }
-    let place = shown(&path, root.parent().unwrap_or(root));
+    let place = shown(&site.join(name), root.parent().unwrap_or(root));
     Some(Seen { package, place, rank: Rank::Installed, label: None, requires })
 }
 
