@@ -38,15 +38,26 @@ pub(super) fn place(distribution: &str, path: &str) -> Spot {
     if folder != "lib" {
         return Spot::At(inner.to_owned());
     }
-    if distribution.contains("opencl") {
-        return Spot::At(format!("opencl/lib/{name}"));
-    }
-    // The library path holds shared libraries and nothing else; a stub of the driver there would shadow the driver.
-    let on_the_path = is_library(name) && !name.contains('/') && !name.starts_with("libcuda.so");
-    match (on_the_path, name.starts_with("libcuda.so")) {
-        (true, _) => Spot::At(format!("lib/{name}")),
-        (_, true) => Spot::At(format!("lib64/stubs/{name}")),
-        _ => Spot::At(format!("lib64/{name}")),
+    Spot::At(format!("{}/{name}", library_folder(name)))
+}
+
+/// The directory for a file of a wheel's `lib`. The library path holds NVIDIA's shared libraries and nothing else: what
+/// would shadow the driver (`libcuda`), the distribution's own loader (`libOpenCL`, which CUDA 11 carries in the wheel of
+/// its runtime) or the compiler's run time goes beside it.
+fn library_folder(name: &str) -> &'static str {
+    const DRIVER: [&str; 2] = ["libcuda.so", "libnvidia-"];
+    const COMPILER: [&str; 4] = ["libstdc++.so", "libgcc_s.so", "libgomp.so", "libc.so"];
+    let begins = |names: &[&str]| names.iter().any(|known| name.starts_with(known));
+    if name.starts_with("libOpenCL.so") {
+        "opencl/lib"
+    } else if begins(&DRIVER) {
+        "lib64/stubs"
+    } else if begins(&COMPILER) {
+        "share/withheld"
+    } else if is_library(name) && !name.contains('/') {
+        "lib"
+    } else {
+        "lib64"
     }
 }
 
@@ -115,6 +126,13 @@ mod tests {
                 "opencl/lib/libOpenCL.so.1",
             ),
             ("nvidia-cuda-opencl-cu12", "nvidia/cuda_opencl/include/CL/cl.h", "include/CL/cl.h"),
+            (
+                "nvidia-cuda-runtime-cu11",
+                "nvidia/cuda_runtime/lib/libOpenCL.so.1",
+                "opencl/lib/libOpenCL.so.1",
+            ),
+            ("x", "nvidia/x/lib/libstdc++.so.6", "share/withheld/libstdc++.so.6"),
+            ("x", "nvidia/x/lib/libnvidia-ml.so.1", "lib64/stubs/libnvidia-ml.so.1"),
             ("x", "nvidia/x/lib/libcuda.so.1", "lib64/stubs/libcuda.so.1"),
             ("x", "nvidia/x/lib/stubs/libcuda.so", "lib64/stubs/libcuda.so"),
             (

@@ -63,6 +63,12 @@ pub const VARIABLES: &[Variable] = &[
         "CUENV_COMPUTE_CAPABILITY",
         "The compute capability to assume on a host without a GPU, such as `9.0`",
     ),
+    variable("CUENV_HOOK_QUIET", "`1`: the hook says nothing when it switches"),
+    variable(
+        "CUENV_PROBE_TIMEOUT",
+        "Seconds that a library of the driver may take to answer before it is left alone",
+    ),
+    variable("CUENV_HOST_ROOT", "Another root for `/proc`, `/sys` and the driver's libraries"),
 ];
 
 /// What cuenv sets for itself or its tests set; no one else should.
@@ -72,6 +78,8 @@ pub const INTERNAL: &[Variable] = &[
     variable("CUENV_ACTIVE", "The toolchain that is active in this environment, set on activation"),
     variable("CUENV_SHIM_CHAIN", "The shims that were passed through, against loops"),
     variable("CUENV_TEST_KILL_AT", "Tests: the checkpoint at which the process is killed"),
+    variable("CUENV_HOOK_PAST", "The hook: what it last looked at"),
+    variable("CUENV_HOOK_SAID", "The hook: the last line it said"),
     variable("CUENV_UNDO", "What leaving a project restores, set by the hook"),
     variable("CUENV_SHELL_TOOLCHAIN", "The spec of this shell, set by `cuenv shell`"),
 ];
