@@ -96,6 +96,7 @@ fn dispatch(cli: &Cli, process: &Process, output: &Output) -> Result<Exit, Failu
         Command::List(args) => commands::list::run(&cx, args, output),
         Command::Lock(args) => commands::lock::run(&cx, args, output),
         Command::Update(args) => commands::lock::update(&cx, args, output),
+        Command::Link(args) => commands::link::run(&cx, args, output),
         Command::Resolve(args) => commands::resolve::run(&cx, args, output),
         Command::Where(args) => commands::r#where::run(&cx, args, output),
         Command::Verify(args) => commands::verify::run(&cx, args, output),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use shims::dirs::Dirs;
 
-use crate::catalog::{Catalog, CatalogError};
+use crate::catalog::{Catalog, CatalogError, ProjectCatalog};
 use crate::domain::layout::Layout;
 use crate::domain::target::Target;
 use crate::platform::process::Process;
@@ -32,6 +32,11 @@ impl Context<'_> {
     /// them takes milliseconds, so an op that needs them asks once, and `exec` never does.
     pub fn catalog(&self) -> Result<Catalog, CatalogError> {
         Catalog::load(&self.layout.manifests())
+    }
+
+    /// Reads what cuenv knows of frameworks and images.
+    pub fn project_catalog(&self) -> Result<ProjectCatalog, CatalogError> {
+        ProjectCatalog::load(&self.layout.manifests())
     }
 
     /// Returns the working directory, or where it was expected when it is gone.

@@ -7,6 +7,7 @@ pub mod detect;
 pub mod host;
 pub mod install;
 pub mod launch;
+pub mod link;
 pub mod list;
 pub mod lock;
 pub mod machine;

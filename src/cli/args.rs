@@ -73,6 +73,7 @@ pub enum Command {
     Uninstall(commands::uninstall::Args),
     #[command(visible_alias = "ls")]
     List(commands::list::Args),
+    Link(commands::link::Args),
     Resolve(commands::resolve::Args),
     Lock(commands::lock::Args),
     Update(commands::lock::UpdateArgs),

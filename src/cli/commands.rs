@@ -7,6 +7,7 @@ pub mod exec;
 pub mod help;
 pub mod hook;
 pub mod install;
+pub mod link;
 pub mod list;
 pub mod lock;
 pub mod man;

@@ -1,13 +1,16 @@
 //! From a spec to the lock that answers it, by the cheapest way: what is installed, else what the index offers.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
+use super::detect;
 use super::install::{self, InstallReport};
 use super::machine;
 use super::network::Network;
-use super::resolve::{self, Request, ResolveError, Shelf};
-use crate::catalog::CatalogError;
+use super::resolve::{self, Least, Request, ResolveError, Shelf};
+use crate::catalog::{Catalog, CatalogError};
 use crate::context::Context;
+use crate::domain::compat::Machine;
 use crate::domain::lock::{Lock, LockedWheel};
 use crate::domain::resolution::{Choice, Resolution, lock_of};
 use crate::domain::spec::{Profile, Spec, ToolchainSpec};
@@ -59,6 +62,7 @@ pub fn install(
     cx: &Context<'_>,
     spec: &Spec,
     freshness: Freshness,
+    project: Option<&Path>,
 ) -> Result<(InstallReport, Lock), Error> {
     let toolchain = release(spec)?;
     let text = spec.to_string();
@@ -69,18 +73,23 @@ pub fn install(
         return Ok((report, lock));
     }
     let network = Network::open(cx);
-    let resolution = resolve_with(cx, &network, toolchain, cx.target)?;
+    let resolution = resolve_with(cx, &network, toolchain, cx.target, project)?;
     Ok(install::install_resolution(cx, &network, &text, &resolution)?)
 }
 
 /// Returns the lock that answers `spec` on every one of `targets`, installing nothing.
-pub fn lock(cx: &Context<'_>, spec: &Spec, targets: &[Target]) -> Result<Lock, Error> {
+pub fn lock(
+    cx: &Context<'_>,
+    spec: &Spec,
+    targets: &[Target],
+    project: Option<&Path>,
+) -> Result<Lock, Error> {
     let toolchain = release(spec)?;
     let network = Network::open(cx);
     let mut wheels: Vec<LockedWheel> = Vec::new();
     let mut name = None;
     for target in targets {
-        let resolution = resolve_with(cx, &network, toolchain, *target)?;
+        let resolution = resolve_with(cx, &network, toolchain, *target, project)?;
         let unknown = |choice: &&Choice| choice.sha256.is_none() || choice.size.is_none();
         if let Some(choice) = resolution.choices.iter().find(unknown) {
             return Err(Error::NoDigest(choice.file.clone()));
@@ -93,10 +102,15 @@ pub fn lock(cx: &Context<'_>, spec: &Spec, targets: &[Target]) -> Result<Lock, E
 }
 
 /// Resolves `spec` for one target with what the index lists.
-pub fn resolve(cx: &Context<'_>, spec: &Spec, target: Target) -> Result<Resolution, Error> {
+pub fn resolve(
+    cx: &Context<'_>,
+    spec: &Spec,
+    target: Target,
+    project: Option<&Path>,
+) -> Result<Resolution, Error> {
     let toolchain = release(spec)?;
     let network = Network::open(cx);
-    resolve_with(cx, &network, toolchain, target)
+    resolve_with(cx, &network, toolchain, target, project)
 }
 
 fn resolve_with(
@@ -104,19 +118,33 @@ fn resolve_with(
     network: &Network,
     spec: &ToolchainSpec,
     target: Target,
+    project: Option<&Path>,
 ) -> Result<Resolution, Error> {
     let index = network.index();
     let shelf = Shelf::new(&index);
     let catalog = cx.catalog()?;
     let facts = machine::facts(cx, &catalog, target)?;
-    let request = Request {
-        spec: spec.clone(),
-        target,
-        glibc: facts.glibc,
-        machine: facts.machine,
-        least: BTreeMap::new(),
+    let least = match project {
+        Some(directory) => bounds(cx, &catalog, &facts.machine, directory)?,
+        None => BTreeMap::new(),
     };
+    let request =
+        Request { spec: spec.clone(), target, glibc: facts.glibc, machine: facts.machine, least };
     Ok(resolve::resolve(&catalog, &shelf, &request)?)
+}
+
+/// Returns what the frameworks of a project need at least: a cuDNN older than the one they were built with fails at the
+/// first convolution.
+fn bounds(
+    cx: &Context<'_>,
+    catalog: &Catalog,
+    machine: &Machine,
+    directory: &Path,
+) -> Result<BTreeMap<String, Least>, Error> {
+    let request = detect::Request { directory: directory.to_owned(), ..detect::Request::default() };
+    let found = detect::detect(cx.process, catalog, &cx.project_catalog()?, machine, &request);
+    let least = |(component, (version, because))| (component, Least { version, because });
+    Ok(found.least().into_iter().map(least).collect())
 }
 
 fn release(spec: &Spec) -> Result<&ToolchainSpec, Error> {

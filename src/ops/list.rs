@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use fs_err as fs;
 use serde::Serialize;
 
+use super::link;
 use super::network::Network;
 use super::resolve::{METAPACKAGE, three_parts};
 use crate::context::Context;
@@ -21,6 +22,8 @@ use crate::{index, prefix, project};
 pub struct Report {
     /// The toolchains, in order of name.
     pub toolchains: Vec<Installed>,
+    /// Toolkits that cuenv did not install.
+    pub linked: Vec<link::Report>,
 }
 
 /// One installed toolchain.
@@ -75,7 +78,7 @@ impl Ability {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.toolchains.is_empty() {
+        if self.toolchains.is_empty() && self.linked.is_empty() {
             return writeln!(f, "no toolchain is installed");
         }
         let width = self.toolchains.iter().map(|one| one.toolchain.len()).max().unwrap_or(0);
@@ -96,6 +99,11 @@ impl fmt::Display for Report {
             for project in &one.projects {
                 writeln!(f, "    used by {}", project.display())?;
             }
+        }
+        for linked in &self.linked {
+            let cuda = linked.cuda.as_ref().map(|cuda| format!("CUDA {cuda}, "));
+            let cuda = cuda.unwrap_or_default();
+            writeln!(f, "{:width$}  {cuda}linked to {}", linked.name, linked.path.display())?;
         }
         Ok(())
     }
@@ -137,7 +145,7 @@ pub fn installed(cx: &Context<'_>) -> Report {
         one.projects.dedup();
     }
     toolchains.sort_by(|a, b| a.name.cmp(&b.name));
-    Report { toolchains }
+    Report { toolchains, linked: link::all(cx) }
 }
 
 fn describe(target: Target, path: &Path) -> Option<Installed> {

@@ -94,7 +94,7 @@ pub fn lock(cx: &Context<'_>, mode: Mode, targets: &[Target]) -> Result<Report, 
             path: project.lock_path(),
         }),
         _ => {
-            let after = answer::lock(cx, &spec, &wanted)?;
+            let after = answer::lock(cx, &spec, &wanted, Some(directory))?;
             let changed = before.as_ref() != Some(&after);
             if changed && mode != Mode::WouldUpdate {
                 project.write_lock(&after)?;

@@ -1,7 +1,7 @@
 //! `use`: pin a project (or the default) to a spec, with its lock, and install what is missing.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -126,7 +126,8 @@ pub fn pin(cx: &Context<'_>, request: &Request) -> Result<Report, Error> {
             }
             Effect::WriteOnly => Some(kept_or_new(cx, &project, request)?),
             Effect::DryRun => {
-                let resolution = answer::resolve(cx, &request.spec, cx.target)?;
+                let resolution =
+                    answer::resolve(cx, &request.spec, cx.target, directory(cx, request))?;
                 report.toolchain = Some(resolution.toolchain());
                 report.would =
                     resolution.choices.iter().map(|choice| choice.file.clone()).collect();
@@ -162,6 +163,11 @@ pub fn pin(cx: &Context<'_>, request: &Request) -> Result<Report, Error> {
     Ok(report)
 }
 
+/// The project whose frameworks have a say; the default serves none.
+fn directory<'a>(cx: &'a Context<'_>, request: &Request) -> Option<&'a Path> {
+    (request.scope == Scope::Project).then(|| cx.cwd())
+}
+
 /// A lock that answers the same spec already is kept: `update` moves it, `use` does not.
 fn lock_that_answers(cx: &Context<'_>, project: &Project, request: &Request) -> Option<Lock> {
     if request.scope == Scope::Default {
@@ -180,13 +186,15 @@ fn installed_lock(
 ) -> Result<(InstallReport, Lock), Error> {
     match lock_that_answers(cx, project, request) {
         Some(lock) => Ok((install::install_lock(cx, &lock, cx.target)?, lock)),
-        None => Ok(answer::install(cx, &request.spec, Freshness::Installed)?),
+        None => {
+            Ok(answer::install(cx, &request.spec, Freshness::Installed, directory(cx, request))?)
+        }
     }
 }
 
 fn kept_or_new(cx: &Context<'_>, project: &Project, request: &Request) -> Result<Lock, Error> {
     match lock_that_answers(cx, project, request) {
         Some(lock) => Ok(lock),
-        None => Ok(answer::lock(cx, &request.spec, &[cx.target])?),
+        None => Ok(answer::lock(cx, &request.spec, &[cx.target], directory(cx, request))?),
     }
 }

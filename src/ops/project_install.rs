@@ -96,7 +96,7 @@ pub fn install(cx: &Context<'_>, request: &Request) -> Result<Installed, Error> 
         return Err(Error::NothingToInstall { spec: choice.spec, via: choice.source.to_string() });
     }
     let report = match choice.pin_directory() {
-        None => answer::install(cx, &spec, Freshness::Installed)?.0,
+        None => answer::install(cx, &spec, Freshness::Installed, None)?.0,
         Some(directory) => {
             let project = Project::at(directory);
             let report = install_project(cx, &project, &spec, *request)?;
@@ -128,7 +128,8 @@ fn install_project(
         let lock = lock.map(|lock| lock.spec);
         return Err(Error::Drift { pin, lock, path: project.lock_path() });
     }
-    let (report, lock) = answer::install(cx, spec, Freshness::Installed)?;
+    let (report, lock) =
+        answer::install(cx, spec, Freshness::Installed, Some(project.directory()))?;
     project.write_lock(&lock)?;
     Ok(report)
 }

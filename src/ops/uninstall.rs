@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use fs_err as fs;
 use serde::Serialize;
 
-use super::list;
+use super::{link, list};
 use crate::context::Context;
 use crate::domain::spec::{Spec, ToolchainSpec};
 use crate::domain::target::Target;
@@ -58,6 +58,16 @@ pub fn uninstall(cx: &Context<'_>, specs: &[Spec], dry_run: bool) -> Result<Repo
     let mut chosen = Vec::new();
     for spec in specs {
         let text = spec.to_string();
+        if let Spec::Linked(name) = spec {
+            let place = cx.layout.links().join(name);
+            if place.is_dir() {
+                report.removed.push(place);
+                if !dry_run {
+                    link::unlink(cx, name)?;
+                }
+                continue;
+            }
+        }
         let found: Vec<_> = installed.iter().filter(|one| is_meant(spec, &text, one)).collect();
         if found.is_empty() {
             let installed = installed.iter().map(|one| one.toolchain.clone()).collect();

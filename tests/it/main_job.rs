@@ -408,3 +408,48 @@ fn several_platforms_share_one_lock() {
     world.sandbox.cuenv(["install", "--locked"]).succeeds();
     assert_eq!(world.library("libcudnn.so.9"), "nvidia-cudnn-cu12 9.1.0.70");
 }
+
+#[test]
+fn a_toolkit_that_is_there_can_be_linked_pinned_and_forgotten() {
+    let world = World::new();
+    let toolkit = world.sandbox.root().join("opt/cuda 12.2");
+    fs::create_dir_all(toolkit.join("lib64")).unwrap();
+    fs::write(toolkit.join("lib64/libcudart.so"), "").unwrap();
+    fs::write(toolkit.join("version.json"), r#"{"cuda": {"version": "12.2.2"}}"#).unwrap();
+    let path = toolkit.to_str().unwrap();
+    let before = tree::of(&toolkit);
+    world.sandbox.cuenv(["link", "12.2", path]).code(2);
+    world.sandbox.cuenv(["link", "site", "/usr"]).code(2);
+    world.sandbox.cuenv(["link", "site", world.sandbox.home().to_str().unwrap()]).code(3);
+    world.sandbox.cuenv(["use", "site"]).code(3);
+    let linked = world.sandbox.cuenv(["link", "site", path]).succeeds();
+    assert!(linked.stdout.contains("CUDA 12.2.2"), "{}", linked.stdout);
+    world.sandbox.cuenv(["use", "site"]).succeeds();
+    let ran = world
+        .sandbox
+        .cuenv(["exec", "--", "sh", "-c", "echo $CUDA_HOME; echo $LD_LIBRARY_PATH"])
+        .succeeds();
+    assert_eq!(ran.stdout, format!("[ROOT]/opt/cuda 12.2\n[ROOT]/opt/cuda 12.2/lib64\n"));
+    assert!(world.sandbox.cuenv(["list"]).succeeds().stdout.contains("linked to"));
+    world.sandbox.cuenv(["uninstall", "site"]).succeeds();
+    world.sandbox.cuenv(["where"]).code(3);
+    assert_eq!(tree::of(&toolkit), before, "the toolkit itself is never touched");
+    assert_eq!(world.index.connections(), 0);
+}
+
+#[test]
+fn frameworks_in_the_project_bound_the_cudnn() {
+    let world = World::new();
+    let info = ".venv/lib/python3.11/site-packages/torch-2.4.1.dist-info/METADATA";
+    world.sandbox.write(".venv/pyvenv.cfg", "home = /usr/bin\nversion = 3.11.2\n");
+    world.sandbox.write(info, "Metadata-Version: 2.1\nName: torch\nVersion: 2.4.1\n");
+    world.sandbox.write(".venv/lib/python3.11/site-packages/torch/version.py", "cuda = '12.1'\n");
+    let ran = world.sandbox.cuenv(["use", "--detect", "-n"]).succeeds();
+    assert!(ran.stdout.contains("torch 2.4.1") && ran.stdout.contains("cudnn9"), "{}", ran.stdout);
+    assert!(!world.sandbox.project().join(".cuenv").exists(), "a proposal is not yet a pin");
+    // torch 2.4.1 was built with cuDNN 9.1: an older 9.x would fail at the first convolution.
+    let ran = world.sandbox.cuenv(["resolve", "12.4+cudnn9"]).succeeds();
+    assert!(ran.stdout.contains("torch 2.4.1") && ran.stdout.contains("9.1"), "{}", ran.stdout);
+    let ran = world.sandbox.cuenv(["resolve", "12.4+cudnn8"]).code(3);
+    assert!(ran.stderr.contains("torch 2.4.1"), "{}", ran.stderr);
+}

@@ -36,7 +36,7 @@ pub(crate) fn run(cx: &Context<'_>, args: &Args, output: &Output) -> Result<Exit
     let specs: Vec<Spec> = args.spec.iter().map(|spec| spec.parse()).collect::<Result<_, _>>()?;
     let mut reports = Vec::new();
     for spec in &specs {
-        reports.push(answer::install(cx, spec, Freshness::Installed)?.0);
+        reports.push(answer::install(cx, spec, Freshness::Installed, None)?.0);
     }
     output.result(&project_install::Installed { installed: reports })?;
     Ok(Exit::Ok)

@@ -25,7 +25,7 @@ pub(crate) fn run(cx: &Context<'_>, args: &Args, output: &Output) -> Result<Exit
         Some(platform) => platform.parse::<Target>()?,
         None => cx.target,
     };
-    let resolution = answer::resolve(cx, &spec, target)?;
+    let resolution = answer::resolve(cx, &spec, target, Some(cx.cwd()))?;
     let report = ResolveReport::new(&spec, resolution);
     if output.quiet && !output.json {
         output.text(&report.toolchain)?;

@@ -2,7 +2,7 @@
 
 use super::Failure;
 use crate::cli::exit::Exit;
-use crate::ops::{pin, place, project_install, selection, uninstall};
+use crate::ops::{link, pin, place, project_install, selection, uninstall};
 use crate::project;
 
 impl From<project::Error> for Failure {
@@ -96,6 +96,21 @@ impl From<uninstall::Error> for Failure {
                 Self::new(Exit::NoMatch, error).hint(hint)
             }
             uninstall::Error::Io(_) => Self::new(Exit::Failed, error),
+        }
+    }
+}
+
+impl From<link::Error> for Failure {
+    fn from(error: link::Error) -> Self {
+        use link::Error as E;
+        match &error {
+            E::Name(_) => Self::new(Exit::Usage, error).hint("take a name such as `site-12.4`"),
+            E::NotAToolkit(_) => Self::new(Exit::NoMatch, error)
+                .hint("give the directory that holds `bin`, `lib64` and `include`"),
+            E::SystemDirectory(_) => {
+                Self::new(Exit::Usage, error).hint("pin `system` with `cuenv use system` instead")
+            }
+            E::Activation(_) | E::Io(_) => Self::new(Exit::Failed, error),
         }
     }
 }
