@@ -4,6 +4,7 @@ pub mod activate;
 pub mod answer;
 pub mod complete;
 pub mod detect;
+pub mod doctor;
 pub mod host;
 pub mod install;
 pub mod launch;

@@ -80,6 +80,7 @@ pub enum Command {
     Where(commands::r#where::Args),
     Verify(commands::verify::Args),
     Which(commands::which::Args),
+    Doctor(commands::doctor::Args),
     #[command(name = "__load", hide = true)]
     Load(commands::verify::Load),
     #[command(visible_alias = "show")]

@@ -2,6 +2,7 @@
 
 pub mod completions;
 pub mod current;
+pub mod doctor;
 pub mod env;
 pub mod exec;
 pub mod help;

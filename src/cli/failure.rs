@@ -5,6 +5,7 @@
 
 mod answer;
 mod detect;
+mod doctor;
 mod input;
 mod network;
 mod own;

@@ -305,6 +305,21 @@ impl<'a> Loader<'a> {
     pub fn dlopen(&mut self, name: &str, caller: usize) -> Result<usize, LoadError> {
         let before = self.loaded.len();
         let asked = self.lookups.len();
+        let index = self.explore(name, caller)?;
+        let failed = self.lookups[asked..].iter().find_map(|lookup| lookup.answer.clone().err());
+        match failed {
+            None => Ok(index),
+            Some(error) => {
+                self.loaded.truncate(before);
+                Err(error)
+            }
+        }
+    }
+
+    /// The same, except that everything stays that was found although a part is missing: for a look at what would be
+    /// there once the part is.
+    pub fn explore(&mut self, name: &str, caller: usize) -> Result<usize, LoadError> {
+        let before = self.loaded.len();
         let answer = self.map(name, caller);
         let asker = self.loaded[caller].path.clone();
         self.lookups.push(Lookup {
@@ -316,19 +331,9 @@ impl<'a> Loader<'a> {
         let (index, _) = answer?;
         if index >= before {
             self.loaded[index].loader = None;
+            self.close(vec![index]);
         }
-        if index < before {
-            return Ok(index);
-        }
-        self.close(vec![index]);
-        let failed = self.lookups[asked..].iter().find_map(|lookup| lookup.answer.clone().err());
-        match failed {
-            None => Ok(index),
-            Some(error) => {
-                self.loaded.truncate(before);
-                Err(error)
-            }
-        }
+        Ok(index)
     }
 
     /// Everything in the process, in the order of loading; the program first.

@@ -67,10 +67,16 @@ impl Launch {
         let mut vars = cx.process.env().clone();
         let (choice, mut state) = select(cx, request.spec.as_deref());
         let beside = choice.as_ref().and_then(Choice::pin_directory).unwrap_or_else(|| cx.cwd());
-        let given = request
-            .python
-            .clone()
-            .or_else(|| request.venv.as_ref().map(|venv| cx.cwd().join(venv).join("bin/python")));
+        let absolute = |path: &Path| {
+            let path = cx.cwd().join(path);
+            fs_err::canonicalize(&path).unwrap_or(path)
+        };
+        let given = request.venv.as_deref().map(|venv| absolute(venv).join("bin/python"));
+        let given = given.or_else(|| {
+            // The link itself says which environment it is of, so only its directory is resolved.
+            let python = request.python.as_deref()?;
+            Some(absolute(python.parent()?).join(python.file_name()?))
+        });
         let program = given.clone().or_else(|| {
             let env = PythonEnv::find(&vars, None, Some(beside))?;
             Some(env.root.join("bin/python")).filter(|python| python.is_file())

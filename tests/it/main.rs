@@ -16,6 +16,7 @@ mod support;
 
 mod completions;
 mod detect;
+mod doctor;
 mod exec;
 mod hook;
 mod host;

@@ -4,6 +4,7 @@ pub mod bed;
 pub mod elf;
 pub mod host;
 pub mod index;
+pub mod project;
 pub mod release;
 pub mod sandbox;
 pub mod terminal;

@@ -1,0 +1,98 @@
+//! `doctor`: the chain from GPU to framework, the library that wins at every step, and one fix for each thing that is wrong.
+//!
+//! Nothing of the project is run or imported: distributions are read from directory names and metadata, libraries from
+//! their ELF tables, and what the loader will do is predicted.
+
+mod chain;
+mod consumers;
+mod libraries;
+mod predict;
+mod remedy;
+mod report;
+mod sites;
+mod surroundings;
+
+pub use report::{Report, Style};
+
+use std::path::Path;
+
+use super::host;
+use super::launch::{Launch, Request};
+use crate::catalog::CatalogError;
+use crate::context::Context;
+use crate::platform::host::{Depth, HostError};
+use crate::platform::loader::{RealFiles, probe_host};
+use crate::prefix::Receipt;
+use predict::{Prediction, View};
+use sites::Sites;
+
+/// Why nothing could be looked at.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The manifests.
+    #[error(transparent)]
+    Catalog(#[from] CatalogError),
+    /// The machine's facts.
+    #[error(transparent)]
+    Host(#[from] HostError),
+}
+
+/// Looks at everything.
+pub fn doctor(cx: &Context<'_>, request: &Request) -> Result<Report, Error> {
+    let catalog = cx.catalog()?;
+    let host = host::probe(cx.process, &catalog, Depth::Enough)?;
+    let launch = Launch::new(cx, request);
+    let sites = Sites::read(&launch.sites);
+    let wheels = launch.prefix().map(wheels).unwrap_or_default();
+    let files = RealFiles::default();
+    let loader_host = probe_host(cx.target);
+    let program = launch.program.display().to_string();
+    let own = cx.process.exe().map(|exe| exe.display().to_string()).unwrap_or_default();
+    let mut view = View {
+        files: &files,
+        host: &loader_host,
+        catalog: &catalog,
+        launch: &launch,
+        sites: &sites,
+        wheels: &wheels,
+        program: &program,
+    };
+    // An interpreter that is a script (other version managers have such) cannot be looked at; any program does then.
+    if view.start(launch.loader_environment()).is_err() {
+        view.program = &own;
+    }
+    let frameworks = view.all();
+    let (chain, mut findings) = chain::chain(&view, &host, &frameworks);
+    let spec = launch.choice.as_ref().map(|choice| choice.spec.as_str());
+    for prediction in &frameworks {
+        findings.extend(libraries::check(&view, prediction, spec, host.driver.is_some()));
+    }
+    findings.extend(surroundings::check(cx, &view, &host));
+    // Two frameworks may meet the same fault; it is told once.
+    let mut seen = std::collections::BTreeSet::new();
+    findings.retain(|finding| seen.insert((finding.code, finding.what.clone())));
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    Ok(Report {
+        toolchain: launch.toolchain().map(str::to_owned),
+        prefix: launch.prefix().map(Path::to_owned),
+        program: launch.program.clone(),
+        environment: launch.env.as_ref().map(|env| env.root.clone()),
+        chain,
+        frameworks,
+        findings,
+    })
+}
+
+/// Distributions and versions of a prefix.
+fn wheels(prefix: &Path) -> Vec<(String, String)> {
+    let receipt = Receipt::read(prefix).ok();
+    let wheels = receipt.into_iter().flat_map(|receipt| receipt.wheels);
+    wheels
+        .map(|wheel| (wheel.distribution.replace('_', "-").to_ascii_lowercase(), wheel.version))
+        .collect()
+}
+
+/// Whether parts of two cuDNNs would meet in one process.
+fn has_two_cudnns(prediction: &Prediction) -> bool {
+    libraries::cudnn_sources(prediction).len() > 1
+}

@@ -1,0 +1,289 @@
+//! Findings about libraries: missing, mixed, shadowed, too old.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::predict::{Miss, Place, Prediction, View, file_name};
+use super::remedy::pin_with;
+use crate::domain::finding::{Finding, Severity};
+
+/// Findings about one framework's libraries.
+pub(super) fn check(
+    view: &View<'_>,
+    prediction: &Prediction,
+    spec: Option<&str>,
+    driver: bool,
+) -> Vec<Finding> {
+    let mut found = Vec::new();
+    found.extend(missing(view, prediction, spec, driver));
+    found.extend(symbols(view, prediction));
+    found.extend(mixed_cudnn(prediction));
+    found.extend(older_cudnn(view, prediction));
+    found.extend(apart(prediction, "libcublas.so", "libcublasLt.so"));
+    found.extend(shadowed(view, prediction));
+    found
+}
+
+fn who(prediction: &Prediction) -> String {
+    format!("{} {}", prediction.name, prediction.version)
+}
+
+fn missing(
+    view: &View<'_>,
+    prediction: &Prediction,
+    spec: Option<&str>,
+    driver: bool,
+) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let (of_driver, rest): (Vec<&Miss>, Vec<&Miss>) =
+        prediction.missing.iter().partition(|miss| view.catalog.is_driver_library(&miss.name));
+    if let Some(miss) = of_driver.first() {
+        let severity = if driver { Severity::Error } else { Severity::Note };
+        found.push(
+            Finding::new(
+                "driver-library-missing",
+                severity,
+                format!(
+                    "{} wants `{}`, which comes with the NVIDIA driver",
+                    who(prediction),
+                    miss.name
+                ),
+            )
+            .proof(format!("`{}` asks for it", miss.asker.display()))
+            .fix("run on a machine with the driver; in a container, start it with `--gpus all`"),
+        );
+    }
+    let (ours, others): (Vec<&Miss>, Vec<&Miss>) =
+        rest.into_iter().partition(|miss| view.is_nvidia(file_name(&miss.name)));
+    if !ours.is_empty() {
+        let names: Vec<&str> = ours.iter().map(|miss| file_name(&miss.name)).collect();
+        let text = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let mut finding = Finding::new(
+            "library-missing",
+            Severity::Error,
+            format!("{} will not find {text}", who(prediction)),
+        );
+        for miss in &ours {
+            finding = finding.proof(format!("`{}` asks for `{}`", miss.asker.display(), miss.name));
+        }
+        found.push(match pin_with(view.catalog, &names, spec) {
+            // What holds should have brought them: its prefix is not whole.
+            Some(command) if spec.is_some_and(|spec| command == format!("cuenv use {spec}")) => {
+                finding.fix(command.replacen("use", "verify", 1))
+            }
+            Some(command) => finding.fix(command),
+            None => finding.fix(format!(
+                "no single toolchain brings all of them: run the parts of the project in environments of their own, or \
+                 reinstall {} in a build for one CUDA major",
+                prediction.name
+            )),
+        });
+    }
+    for miss in others {
+        let fix = match file_name(&miss.name) {
+            "libz.so.1" => Some("install zlib: `apt-get install zlib1g` or `dnf install zlib`"),
+            "libstdc++.so.6" | "libgcc_s.so.1" => Some(
+                "install the C++ runtime: `apt-get install libstdc++6` or `dnf install libstdc++`",
+            ),
+            "libgomp.so.1" => Some(
+                "install OpenMP's runtime: `apt-get install libgomp1` or `dnf install libgomp`",
+            ),
+            _ => None,
+        };
+        // Anything else may be found at run time by means that are not the loader's.
+        if let Some(fix) = fix {
+            found.push(
+                Finding::new(
+                    "system-library-missing",
+                    Severity::Error,
+                    format!(
+                        "{} wants `{}`, which this system does not have",
+                        who(prediction),
+                        miss.name
+                    ),
+                )
+                .proof(format!("`{}` asks for it", miss.asker.display()))
+                .fix(fix),
+            );
+        }
+    }
+    found
+}
+
+fn symbols(view: &View<'_>, prediction: &Prediction) -> Option<Finding> {
+    let gap = prediction.symbol_gaps.first()?;
+    let winner = std::path::Path::new(&gap.winner);
+    let version = view.version(winner).map(|version| format!(" ({version})")).unwrap_or_default();
+    let wants = view
+        .version(std::path::Path::new(&gap.wanted_by))
+        .map(|version| format!(" ({version})"))
+        .unwrap_or_default();
+    let fix = match view.place(winner) {
+        Place::Toolchain => {
+            "let the environment's own libraries win: `venv = \"defer\"` in `.cuenv` and no `CUENV_VENV`; or pin a release \
+             at least as new as the library that asks"
+                .to_owned()
+        }
+        _ => format!("take `{}` off LD_LIBRARY_PATH", winner.parent().unwrap_or(winner).display()),
+    };
+    Some(
+        Finding::new(
+            "symbol-missing",
+            Severity::Error,
+            format!(
+                "{} will fail: undefined symbol: {}, version {}",
+                who(prediction),
+                gap.symbol,
+                gap.version
+            ),
+        )
+        .proof(format!("`{}`{wants} wants it", gap.wanted_by))
+        .proof(format!("`{}`{version} wins and does not have it", gap.winner))
+        .fix(fix),
+    )
+}
+
+/// Parts of two cuDNNs in one process.
+fn mixed_cudnn(prediction: &Prediction) -> Option<Finding> {
+    let sources = cudnn_sources(prediction);
+    if sources.len() < 2 {
+        return None;
+    }
+    // A framework that bundles the front of cuDNN under a name of its own expects its parts from outside.
+    let bundled = sources.values().flatten().any(|file| file.contains("libcudnn-"));
+    let severity = if bundled { Severity::Warning } else { Severity::Error };
+    let names: Vec<&str> = sources.keys().map(String::as_str).collect();
+    let mut finding = Finding::new(
+        "cudnn-mixed",
+        severity,
+        format!("{} will load parts of two cuDNNs: {}", who(prediction), names.join(" and ")),
+    );
+    for (source, files) in &sources {
+        finding = finding.proof(format!("{source}: {}", files.join(", ")));
+    }
+    Some(finding.fix(if bundled {
+        format!("pin a cuDNN of the bundled front's release: {}", names.join(" or "))
+    } else {
+        "let one cuDNN serve the process: `venv = \"defer\"` in `.cuenv`, or take the other cuDNN off LD_LIBRARY_PATH"
+            .to_owned()
+    }))
+}
+
+/// The releases of cuDNN whose files would be loaded, with the files; where no version is known, the directory.
+pub(super) fn cudnn_sources(prediction: &Prediction) -> BTreeMap<String, Vec<String>> {
+    let mut by_source: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for row in prediction.libraries.iter().filter(|row| row.name.starts_with("libcudnn")) {
+        let source = match row.version.as_deref().map(numbers) {
+            Some(version) => version.iter().map(u64::to_string).collect::<Vec<_>>().join("."),
+            None => row.file.parent().unwrap_or(&row.file).display().to_string(),
+        };
+        by_source.entry(source).or_default().push(format!("`{}`", row.file.display()));
+    }
+    by_source
+}
+
+/// The cuDNN that wins is older than the one that the framework was compiled with.
+fn older_cudnn(view: &View<'_>, prediction: &Prediction) -> Option<Finding> {
+    let compiled = view.sites.required(&prediction.distribution, "nvidia-cudnn-cu")?;
+    let row = prediction.libraries.iter().find(|row| {
+        row.name.starts_with("libcudnn.so.") || row.name.starts_with("libcudnn_graph.so.")
+    })?;
+    let running = row.version.as_deref()?;
+    if numbers(running).first() != numbers(&compiled).first()
+        || numbers(running) >= numbers(&compiled)
+    {
+        return None;
+    }
+    let wanted: Vec<&str> = compiled.splitn(3, '.').take(2).collect();
+    Some(
+        Finding::new(
+            "cudnn-older-than-compiled",
+            Severity::Error,
+            format!(
+                "{} was compiled with cuDNN {compiled} and will get the older {running}, which it refuses",
+                who(prediction)
+            ),
+        )
+        .proof(format!("`{}`, by {}", row.file.display(), row.because))
+        .fix(match row.place {
+            Place::Toolchain => format!("cuenv use {}", with_cudnn(view, &wanted.join("."))),
+            _ => format!(
+                "take `{}` off LD_LIBRARY_PATH",
+                row.file.parent().unwrap_or(&row.file).display()
+            ),
+        }),
+    )
+}
+
+fn with_cudnn(view: &View<'_>, cudnn: &str) -> String {
+    let cuda = view.launch.toolchain().and_then(|name| name.split('+').next()).unwrap_or("12");
+    format!("{cuda}+cudnn{cudnn}")
+}
+
+fn numbers(version: &str) -> Vec<u64> {
+    version.split('.').map_while(|part| part.parse().ok()).take(3).collect()
+}
+
+/// Two siblings of one release that come from different ones.
+fn apart(prediction: &Prediction, one: &str, other: &str) -> Option<Finding> {
+    let of = |start: &str| prediction.libraries.iter().find(|row| row.name.starts_with(start));
+    let (a, b) = (of(one)?, of(other)?);
+    if a.version.is_none() || b.version.is_none() || a.version == b.version {
+        return None;
+    }
+    let version = |row: &super::predict::Row| row.version.clone().unwrap_or_default();
+    Some(
+        Finding::new(
+            "siblings-apart",
+            Severity::Error,
+            format!(
+                "{} will get `{}` {} and `{}` {}, which belong together",
+                who(prediction),
+                a.name,
+                version(a),
+                b.name,
+                version(b)
+            ),
+        )
+        .proof(format!("`{}`, by {}", a.file.display(), a.because))
+        .proof(format!("`{}`, by {}", b.file.display(), b.because))
+        .fix("let both come from one place: `venv = \"defer\"` in `.cuenv`, or take the stranger off LD_LIBRARY_PATH"),
+    )
+}
+
+/// A library that the environment brings, and that another copy beats.
+fn shadowed(view: &View<'_>, prediction: &Prediction) -> Option<Finding> {
+    let own: BTreeSet<String> = view
+        .launch
+        .env
+        .as_ref()
+        .map(|env| shims::venv::Supplied::by(env).libraries)
+        .unwrap_or_default();
+    let beaten: Vec<_> = prediction
+        .libraries
+        .iter()
+        .filter(|row| row.place != Place::Environment && own.contains(&row.name))
+        .collect();
+    let first = beaten.first()?;
+    let names: Vec<String> = beaten.iter().map(|row| format!("`{}`", row.name)).collect();
+    let by = match first.place {
+        Place::Toolchain => "the toolchain's",
+        _ => "a stranger's",
+    };
+    let mut finding = Finding::new(
+        "shadowed",
+        Severity::Warning,
+        format!("{by} {} beat the copies that came with {}", names.join(", "), who(prediction)),
+    );
+    for row in &beaten {
+        finding = finding.proof(format!("`{}`, by {}", row.file.display(), row.because));
+    }
+    Some(finding.fix(match first.place {
+        Place::Toolchain => {
+            "let the environment's own win: `venv = \"defer\"` in `.cuenv`".to_owned()
+        }
+        _ => format!(
+            "take `{}` off LD_LIBRARY_PATH",
+            first.file.parent().unwrap_or(&first.file).display()
+        ),
+    }))
+}

@@ -1,0 +1,88 @@
+//! The pin that would bring what is missing.
+
+use std::collections::BTreeMap;
+
+use crate::catalog::Catalog;
+use crate::domain::spec::{Spec, ToolchainSpec};
+use crate::domain::version::Version;
+
+/// The `cuenv use` command after which the named libraries are there; `None` where no toolchain brings them.
+///
+/// `current` is the spec that holds: what it says and the missing names do not contradict stays as it is.
+pub(super) fn pin_with(
+    catalog: &Catalog,
+    missing: &[&str],
+    current: Option<&str>,
+) -> Option<String> {
+    let mut spec = match current.and_then(|text| text.parse().ok()) {
+        Some(Spec::Toolchain(spec)) => spec,
+        _ => ToolchainSpec { cuda: None, components: BTreeMap::new(), profile: None },
+    };
+    let mut majors: Option<Vec<u64>> = None;
+    let mut extra = Vec::new();
+    for name in missing {
+        if let Some(major) = cudnn_major(name) {
+            spec.components.insert("cudnn".to_owned(), Some(Version::from_parts(&[major])));
+            continue;
+        }
+        let providers: Vec<_> = catalog.providers(name).collect();
+        let first = providers.first()?;
+        let here: Vec<u64> = providers.iter().map(|(_, build)| build.cuda_major).collect();
+        majors = Some(match majors {
+            None => here,
+            Some(known) => known.into_iter().filter(|major| here.contains(major)).collect(),
+        });
+        match first.0.profile {
+            Some(smallest) if !first.0.axis => {
+                if smallest > spec.profile() {
+                    spec.profile = Some(smallest);
+                }
+            }
+            _ => extra.push(first.0.id.clone()),
+        }
+    }
+    for component in extra {
+        spec.components.entry(component).or_insert(None);
+    }
+    if let Some(majors) = majors {
+        // Two names of different majors: no single pin brings both.
+        let newest = *majors.iter().max()?;
+        let fits = spec.cuda.as_ref().is_some_and(|cuda| majors.contains(&cuda.major()));
+        if !fits {
+            spec.cuda = Some(if newest == 11 {
+                Version::from_parts(&[11, 8])
+            } else {
+                Version::from_parts(&[newest])
+            });
+        }
+    }
+    spec.cuda.as_ref()?;
+    Some(format!("cuenv use {}", Spec::Toolchain(spec)))
+}
+
+/// The cuDNN major of a library of cuDNN.
+pub(super) fn cudnn_major(name: &str) -> Option<u64> {
+    let rest = name.strip_prefix("libcudnn")?;
+    let (_, version) = rest.split_once(".so.")?;
+    version.split('.').next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::pin_with;
+    use crate::catalog::Catalog;
+
+    #[test]
+    fn names_lead_to_pins() {
+        let catalog = Catalog::builtin();
+        let pin = |missing: &[&str], current: Option<&str>| {
+            pin_with(&catalog, missing, current).unwrap_or_default()
+        };
+        assert_eq!(pin(&["libcudnn.so.8"], Some("12.4+cudnn9")), "cuenv use 12.4+cudnn8");
+        assert_eq!(pin(&["libcublasLt.so.11"], Some("12.4+cudnn8")), "cuenv use 11.8+cudnn8");
+        assert_eq!(pin(&["libcublas.so.12", "libcudnn.so.9"], None), "cuenv use 12+cudnn9");
+        assert_eq!(pin(&["libnccl.so.2"], Some("12.4+cudnn9")), "cuenv use 12.4+cudnn9+nccl");
+        assert_eq!(pin(&["libfoo.so.1"], Some("12.4")), "");
+        assert_eq!(pin(&["libcublas.so.11", "libcudart.so.12"], None), "");
+    }
+}
