@@ -256,7 +256,7 @@ fn shadowed(view: &View<'_>, prediction: &Prediction) -> Option<Finding> {
         .launch
         .env
         .as_ref()
-        .map(|env| shims::venv::Supplied::by(env).libraries)
+        .map(|env| shims::venv::Supplied::by(env).libraries.into_keys().collect())
         .unwrap_or_default();
     let beaten: Vec<_> = prediction
         .libraries
