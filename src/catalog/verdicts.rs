@@ -1,5 +1,4 @@
-//! A table of (driver, GPUs, toolchain), worked out by hand from NVIDIA's tables: release notes (driver per release),
-//! minor-version and forward compatibility, the compilers' GPU lists, cuDNN's support matrices.
+//! The table of machines and toolchains, judged.
 
 use super::Catalog;
 use crate::domain::compat::{
@@ -7,91 +6,8 @@ use crate::domain::compat::{
 };
 use crate::domain::version::Version;
 
-/// `driver | GPUs, comma-separated | CUDA release | cuDNN | grade: the number that decides`
-/// (`-`: unknown or none).
-const TABLE: &str = "
--          | -                    | 12.4.1 | -         | unknown
--          | H100                 | 12.4.1 | 9.1.0.70  | unknown
--          | GeForce RTX 5090     | 12.4.1 | -         | impossible: GPU needs CUDA 12.8
--          | V100                 | 13.0.2 | -         | impossible: last CUDA 12.9
-550.54.15  | -                    | 12.4.1 | 9.1.0.70  | native: 12.4
-550.54.15  | H100                 | 12.4.1 | 9.1.0.70  | native: 12.4
-550.54.14  | A100                 | 12.4.1 | 9.1.0.70  | native: 12.4
-550.54.14  | A100                 | 11.8.0 | 8.9.6.50  | native: 12.4
-550.144.03 | L40S                 | 12.4.0 | 8.9.7.29  | native: 12.4
-550.54.15  | A100                 | 12.6.3 | 9.5.1.17  | minor_compat: 12.4, native from 560.35.05
-550.54.15  | A100                 | 12.9.1 | 9.10.2.21 | minor_compat: 12.4, native from 575.57.08
-550.54.15  | A100                 | 13.0.0 | 9.12.0.46 | forward_compat: needs 580.65.06
-550.54.15  | GeForce RTX 4090     | 13.0.0 | 9.12.0.46 | impossible: needs driver 580.65.06
-550.54.15  | RTX A6000            | 13.0.0 | -         | impossible: needs driver 580.65.06
-550.54.15  | -                    | 13.0.0 | -         | impossible: needs driver 580.65.06
-535.104.05 | T4                   | 12.2.2 | 8.9.5.30  | native: 12.2
-535.104.05 | T4                   | 12.4.1 | 9.1.0.70  | minor_compat: 12.2, native from 550.54.15
-535.54.03  | GeForce RTX 3090     | 12.1.1 | 8.9.2.26  | native: 12.2
-535.54.03  | A10                  | 13.2.0 | -         | forward_compat: needs 580.65.06
-530.30.02  | GeForce RTX 2080 Ti  | 12.1.0 | -         | native: 12.1
-530.30.02  | GeForce RTX 2080 Ti  | 12.3.2 | 9.0.0.312 | minor_compat: 12.1, native from 545.23.08
-525.60.13  | P100                 | 12.0.0 | 8.8.0.121 | native: 12.0
-525.60.13  | GeForce GTX 1080 Ti  | 12.9.1 | 9.10.2.21 | minor_compat: 12.0, native from 575.57.08
-525.60.12  | GeForce RTX 3090     | 12.4.1 | -         | impossible: needs driver 525.60.13
-520.61.05  | GeForce RTX 3090     | 11.8.0 | 8.6.0.163 | native: 11.8
-520.61.05  | GeForce RTX 3090     | 12.0.0 | -         | impossible: needs driver 525.60.13
-520.61.05  | A100                 | 12.0.0 | -         | forward_compat: needs 525.60.13
-470.57.02  | GeForce GTX 1080     | 11.8.0 | 8.9.6.50  | minor_compat: 11.4, native from 520.61.05
-470.57.02  | A100                 | 12.4.1 | 9.1.0.70  | forward_compat: needs 525.60.13
-470.57.02  | GeForce GTX 1080     | 12.4.1 | -         | impossible: needs driver 525.60.13
-470.57.02  | -                    | 12.4.1 | -         | impossible: needs driver 525.60.13
-460.27.04  | V100                 | 11.8.0 | 8.7.0.84  | minor_compat: 11.2, native from 520.61.05
-450.80.02  | T4                   | 11.8.0 | -         | minor_compat: 11.0, native from 520.61.05
-450.51.05  | GeForce GTX 1660     | 11.8.0 | -         | impossible: needs driver 450.80.02
-450.51.05  | T4                   | 11.8.0 | -         | forward_compat: needs 450.80.02
-440.33.01  | V100                 | 11.8.0 | -         | impossible: needs driver 450.80.02
-418.87.01  | GeForce GTX 1080     | 12.4.1 | -         | impossible: needs driver 525.60.13
-545.23.08  | H100                 | 12.3.2 | 9.0.0.312 | native: 12.3
-555.42.02  | GeForce RTX 4090     | 12.5.1 | 9.3.0.75  | native: 12.5
-560.35.03  | GeForce RTX 4070     | 12.6.3 | 9.5.1.17  | native: 12.6
-565.57.01  | GeForce RTX 4090     | 12.6.3 | 9.5.1.17  | native: 12.7
-565.57.01  | GeForce RTX 4090     | 12.8.1 | 9.8.0.87  | minor_compat: 12.7, native from 570.124.06
-570.26     | B200                 | 12.8.0 | 9.7.0.66  | native: 12.8
-570.86.10  | GeForce RTX 5090     | 12.8.1 | 9.10.2.21 | native: 12.8
-570.86.10  | GeForce RTX 5090     | 12.6.3 | 9.5.1.17  | impossible: GPU needs CUDA 12.8
-570.86.10  | GeForce RTX 5090     | 11.8.0 | -         | impossible: GPU needs CUDA 12.8
-570.86.10  | GeForce RTX 5090     | 12.8.1 | 9.5.1.17  | impossible: cuDNN from 9.7.0
-570.86.10  | GeForce RTX 5090     | 12.8.1 | 8.9.7.29  | native: 12.8, cuDNN doubtful
-570.86.10  | GeForce RTX 5090     | 12.8.1 | 9.6.0.74  | native: 12.8, cuDNN doubtful
-570.86.10  | GB10 (DGX Spark)     | 12.8.1 | 9.8.0.87  | native: 12.8, runs code for 12.0
-570.86.10  | GB300                | 12.8.1 | 9.8.0.87  | native: 12.8, runs code for 10.0
-575.51.03  | GB300                | 12.9.1 | 9.10.2.21 | native: 12.9
-575.51.03  | GB10 (DGX Spark)     | 12.9.1 | 9.10.2.21 | native: 12.9
-575.51.03  | V100                 | 12.9.1 | 9.10.2.21 | native: 12.9
-575.51.03  | V100                 | 12.9.1 | 9.11.0.98 | impossible: cuDNN up to 9.10.2
-575.51.03  | GeForce GTX 1080 Ti  | 12.4.1 | 9.28.0.42 | impossible: cuDNN up to 9.10.2
-575.51.03  | M60                  | 12.4.1 | 9.10.2.21 | native: 12.9
-575.51.03  | P40                  | 12.6.3 | 8.9.7.29  | native: 12.9
-580.65.06  | V100                 | 12.9.1 | 9.10.2.21 | native: 13.0
-580.65.06  | V100                 | 13.0.0 | -         | impossible: last CUDA 12.9
-580.65.06  | GeForce GTX 1080 Ti  | 13.0.2 | 9.13.0.50 | impossible: last CUDA 12.9
-580.65.06  | T4                   | 13.0.2 | 9.13.0.50 | native: 13.0
-580.65.06  | H200                 | 13.0.2 | 9.19.0.56 | native: 13.0
-580.65.06  | H200                 | 13.2.0 | 9.26.0.51 | minor_compat: 13.0, native from 595.45.04
-580.65.06  | H200                 | 11.8.0 | 8.9.6.50  | native: 13.0
-580.65.06  | H200                 | 12.1.1 | 8.9.2.26  | native: 13.0
-580.65.06  | GeForce RTX 5090     | 13.0.2 | 9.19.0.56 | native: 13.0
-580.65.06  | Jetson T5000 (Thor)  | 13.0.2 | 9.13.0.50 | native: 13.0
-580.65.06  | Jetson T5000 (Thor)  | 12.9.1 | -         | impossible: GPU needs CUDA 13.0
-590.44.01  | H100                 | 13.1.0 | 9.17.0.29 | native: 13.1
-595.45.04  | H100                 | 13.2.0 | 9.20.0.48 | native: 13.2
-610.43.02  | B200                 | 13.3.0 | 9.23.0.39 | native: 13.3
-615.61     | Rubin                | 13.4.1 | 9.25.1.1  | native: 13.4
-615.61     | Rubin                | 13.4.1 | 9.24.0.43 | impossible: cuDNN from 9.25.1
-615.61     | Rubin                | 13.3.0 | 9.25.1.1  | native: 13.4, runs code for 10.3
-620.11     | H100                 | 13.5.0 | 9.28.1.4  | native: 13.5
-650.10     | H100                 | 13.5.0 | 9.28.1.4  | native: 13.5
-580.65.06  | V100,H100            | 13.0.2 | 9.19.0.56 | native: 13.0
-580.65.06  | V100,P40             | 13.0.2 | 9.19.0.56 | impossible: last CUDA 12.9
-550.54.15  | A100,GeForce RTX 4090| 13.0.0 | -         | impossible: needs driver 580.65.06
-550.54.15  | A100,H100            | 13.0.0 | -         | forward_compat: needs 580.65.06
-";
+/// Also read by the black-box test that resolves each of them.
+const TABLE: &str = include_str!("../../tests/data/machines.txt");
 
 fn version(text: &str) -> Version {
     text.parse().unwrap()
@@ -158,7 +74,7 @@ fn verdicts_follow_the_vendors_tables() {
     let knowledge = catalog.knowledge();
     let mut rows = 0;
     let mut wrong = Vec::new();
-    for line in TABLE.lines().filter(|line| !line.is_empty()) {
+    for line in TABLE.lines().filter(|line| !line.starts_with('#')) {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
         let [driver, gpus, cuda, cudnn, expected] = cells[..] else { panic!("{line}") };
         let release = catalog.release(&version(cuda)).unwrap_or_else(|| panic!("{line}"));

@@ -23,6 +23,7 @@ mod hook;
 mod host;
 mod installer;
 mod loader;
+mod machines;
 mod main_job;
 mod mirror_install;
 mod mirrors;
