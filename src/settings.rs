@@ -62,6 +62,8 @@ pub struct Settings {
     pub no_index: bool,
     /// How long a listing is used without asking again.
     pub fresh_for: Duration,
+    /// Data directories of other cuenvs, an administrator's for instance: their stores are read and never written.
+    pub below: Vec<PathBuf>,
     /// How requests are made.
     pub http: http::Config,
     /// How many wheels are worked on at the same time, if the user set it.
@@ -118,6 +120,7 @@ impl Settings {
         Ok(Self {
             indexes: if no_index { Vec::new() } else { indexes },
             directories,
+            below: sources::below(&read),
             no_index,
             fresh_for: Duration::from_secs(60 * file.index.fresh_minutes.unwrap_or(10)),
             http,

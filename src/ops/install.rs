@@ -186,7 +186,7 @@ fn fetch(
     target: Target,
     needs: Vec<Need>,
 ) -> Result<Vec<Fetched>, Error> {
-    let store = Store::open(&cx.layout, &[]);
+    let store = Store::open(&cx.layout, &cx.settings.below);
     let missing = |wheel: &Wheel| wheel.digest.is_none_or(|digest| !store.contains(&digest));
     let fetch_bytes: u64 =
         needs.iter().filter(|need| missing(&need.wheel)).filter_map(|need| need.wheel.size).sum();
@@ -256,7 +256,7 @@ fn publish(
     let (path, present) = match installed(cx, target, name) {
         Some(path) => (path, true),
         None => {
-            let store = Store::open(&cx.layout, &[]);
+            let store = Store::open(&cx.layout, &cx.settings.below);
             let mut entries = Vec::new();
             for wheel in lock.wheels_for(target) {
                 let entry = store.entry(&wheel.sha256)?;

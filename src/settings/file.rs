@@ -15,6 +15,14 @@ pub(super) struct File {
     pub(super) venv: Option<VenvPolicy>,
     pub(super) index: Index,
     pub(super) network: Network,
+    pub(super) store: Store,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub(super) struct Store {
+    /// Data directories of other cuenvs, whose stores are read and never written.
+    pub(super) below: Vec<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -119,7 +127,7 @@ mod tests {
         assert!(File::parse("").is_ok());
         let all = "jobs = 4\nauto-install = true\nvenv = 'off'\n[index]\nurl = 'https://index.example'\n\
                    extra = []\nfind-links = ['/w']\nno-index = false\nfresh-minutes = 1\n[network]\n\
-                   offline = false\nproxy = 'http://p'\nno-proxy = 'x'\nca = ['/ca']\ntimeout = 3\nretries = 1\n";
+                   offline = false\nproxy = 'http://p'\nno-proxy = 'x'\nca = ['/ca']\ntimeout = 3\nretries = 1\n[store]\nbelow = ['/opt/cuenv']\n";
         let file = File::parse(all).unwrap();
         assert_eq!((file.jobs, file.venv), (Some(4), Some(VenvPolicy::Off)));
         for (text, part) in [

@@ -116,6 +116,18 @@ pub(super) fn directories(
     Ok(directories)
 }
 
+/// A store that is not there (an unmounted share) holds nothing and is no error.
+pub(super) fn below(read: &Reader<'_>) -> Vec<PathBuf> {
+    match read.process.var("CUENV_STORE_BELOW") {
+        Some(list) => list
+            .split(':')
+            .filter(|part| !part.is_empty())
+            .map(|part| read.path(part, None))
+            .collect(),
+        None => read.file.store.below.iter().map(|part| read.path(part, None)).collect(),
+    }
+}
+
 pub(super) fn authorities(read: &Reader<'_>, pip: &PipConf) -> Authorities {
     let mut found = Authorities::default();
     let mut add = |text: &str, via: &str| {

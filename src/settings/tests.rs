@@ -185,6 +185,15 @@ fn numbers_and_flags_are_checked() {
 }
 
 #[test]
+fn stores_below_come_from_the_variable_or_the_file() {
+    let sandbox = Box::new("[store]\nbelow = ['/opt/cuenv', '~/shared']\n");
+    let shared = sandbox.root.path().join("shared");
+    assert_eq!(sandbox.load(&[]).unwrap().below, [Path::new("/opt/cuenv"), &shared]);
+    let named = sandbox.load(&[("CUENV_STORE_BELOW", "/a::/b")]).unwrap();
+    assert_eq!(named.below, [Path::new("/a"), Path::new("/b")]);
+}
+
+#[test]
 fn no_password_is_shown() {
     let secret = "https://bob:hunter2@index.example/simple";
     let sandbox = Box::new(&format!(

@@ -46,6 +46,10 @@ pub const VARIABLES: &[Variable] = &[
         "CUENV_HTTP_RETRIES",
         "How often a request that failed for the moment is tried again (4)",
     ),
+    variable(
+        "CUENV_STORE_BELOW",
+        "Data directories of other cuenvs, separated by colons, whose wheels are used and never changed",
+    ),
     variable("CUENV_JOBS", "How many wheels are worked on at the same time"),
     variable(
         "CUENV_AUTO_INSTALL",
@@ -61,7 +65,7 @@ pub const VARIABLES: &[Variable] = &[
     ),
     variable(
         "CUENV_COMPUTE_CAPABILITY",
-        "The compute capability to assume on a host without a GPU, such as `9.0`",
+        "The compute capabilities to assume on a host without a GPU, separated by commas, such as `9.0`",
     ),
     variable("CUENV_HOOK_QUIET", "`1`: the hook says nothing when it switches"),
     variable(
@@ -78,9 +82,9 @@ pub const INTERNAL: &[Variable] = &[
     variable("CUENV_ACTIVE", "The toolchain that is active in this environment, set on activation"),
     variable("CUENV_SHIM_CHAIN", "The shims that were passed through, against loops"),
     variable("CUENV_TEST_KILL_AT", "Tests: the checkpoint at which the process is killed"),
-    variable("CUENV_HOOK_PAST", "The hook: what it last looked at"),
-    variable("CUENV_HOOK_SAID", "The hook: the last line it said"),
     variable("CUENV_UNDO", "What leaving a project restores, set by the hook"),
+    variable("CUENV_HOOK_PAST", "What this shell's hook put on its lists of paths so far"),
+    variable("CUENV_HOOK_SAID", "The mark of the message that the hook showed last"),
     variable("CUENV_SHELL_TOOLCHAIN", "The spec of this shell, set by `cuenv shell`"),
 ];
 

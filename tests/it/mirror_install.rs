@@ -230,3 +230,25 @@ fn offline_commands_make_no_socket() {
         assert!(calls.contains("+++ exited with"), "{args:?}: {ran:?} {calls}");
     }
 }
+
+/// An administrator fills one store; users build prefixes on it and fetch nothing.
+#[test]
+fn a_store_below_is_used_and_never_changed() {
+    let index = toolkit::index();
+    let administrator = sandbox(&index.url());
+    administrator.cuenv(["install", SPEC]).succeeds();
+    let before = tree::of(&administrator.cuenv_home());
+    index.forget();
+
+    let user = sandbox(&index.url())
+        .with_env("CUENV_STORE_BELOW", administrator.cuenv_home().display().to_string());
+    user.cuenv(["use", SPEC]).succeeds();
+    assert_eq!(index.count("/files/nvidia"), 0, "{:?}", index.requests());
+    assert_eq!(tree::of(&administrator.cuenv_home()), before);
+    let own = fs::read_dir(user.cuenv_home().join("store")).map_or(0, Iterator::count);
+    assert_eq!(own, 0, "the wheels were copied");
+    let prefix = user.cuenv(["where"]).succeeds().stdout;
+    let prefix = prefix.trim_end().replace("[CUENV]", user.cuenv_home().to_str().unwrap());
+    let library = fs::read_to_string(format!("{prefix}/lib/libcudnn.so.9")).unwrap();
+    assert_eq!(library, "nvidia-cudnn-cu12 9.14.0.64");
+}
