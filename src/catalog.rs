@@ -23,6 +23,7 @@ use crate::domain::manifest::gpu::Gpus;
 use crate::domain::manifest::image::Images;
 use crate::domain::manifest::overrides::Overrides;
 use crate::domain::manifest::release::Releases;
+use crate::domain::manifest::symptom::Symptoms;
 use crate::domain::manifest::tool::Tools;
 
 /// What toolchains are made of and what they fit: everything that resolving needs.
@@ -51,6 +52,20 @@ pub struct ProjectCatalog {
     pub frameworks: Frameworks,
     /// Container images.
     pub images: Images,
+}
+
+/// What lines of logs mean: read only where one is to be explained.
+#[derive(Clone, Debug)]
+pub struct SymptomCatalog {
+    /// `symptoms.toml`.
+    pub symptoms: Symptoms,
+}
+
+impl SymptomCatalog {
+    /// Reads the compiled-in manifest, and the user's own where there is one.
+    pub fn load(directory: &Path) -> Result<Self, CatalogError> {
+        Ok(Self { symptoms: load::file(Some(directory), "symptoms.toml")? })
+    }
 }
 
 impl Catalog {

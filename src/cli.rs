@@ -102,6 +102,7 @@ fn dispatch(cli: &Cli, process: &Process, output: &Output) -> Result<Exit, Failu
         Command::Verify(args) => commands::verify::run(&cx, args, output),
         Command::Which(args) => commands::which::run(&cx, args, output),
         Command::Doctor(args) => commands::doctor::run(&cx, args, output),
+        Command::Explain(args) => commands::explain::run(&cx, args, output),
         Command::Load(args) => commands::verify::load(args, output),
         Command::Own(args) => commands::own::run(&cx, args, &cli.global, output),
         Command::Completions(args) => commands::completions::run(args, output),

@@ -5,6 +5,7 @@ pub mod answer;
 pub mod complete;
 pub mod detect;
 pub mod doctor;
+pub mod explain;
 pub mod host;
 pub mod install;
 pub mod launch;

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use crate::domain::manifest::SCHEMA;
 
 /// Every manifest that is compiled in: name and text.
-pub const FILES: [(&str, &str); 9] = [
+pub const FILES: [(&str, &str); 10] = [
     ("components.toml", include_str!("../../manifests/components.toml")),
     ("cuda.toml", include_str!("../../manifests/cuda.toml")),
     ("cudnn.toml", include_str!("../../manifests/cudnn.toml")),
@@ -17,6 +17,7 @@ pub const FILES: [(&str, &str); 9] = [
     ("gpus.toml", include_str!("../../manifests/gpus.toml")),
     ("images.toml", include_str!("../../manifests/images.toml")),
     ("overrides.toml", include_str!("../../manifests/overrides.toml")),
+    ("symptoms.toml", include_str!("../../manifests/symptoms.toml")),
     ("tools.toml", include_str!("../../manifests/tools.toml")),
 ];
 

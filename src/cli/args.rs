@@ -81,6 +81,7 @@ pub enum Command {
     Verify(commands::verify::Args),
     Which(commands::which::Args),
     Doctor(commands::doctor::Args),
+    Explain(commands::explain::Args),
     #[command(name = "__load", hide = true)]
     Load(commands::verify::Load),
     #[command(visible_alias = "show")]

@@ -5,6 +5,7 @@ pub mod current;
 pub mod doctor;
 pub mod env;
 pub mod exec;
+pub mod explain;
 pub mod help;
 pub mod hook;
 pub mod install;

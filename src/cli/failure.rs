@@ -6,6 +6,7 @@
 mod answer;
 mod detect;
 mod doctor;
+mod explain;
 mod input;
 mod network;
 mod own;

@@ -11,6 +11,7 @@ pub mod gpu;
 pub mod image;
 pub mod overrides;
 pub mod release;
+pub mod symptom;
 pub mod tool;
 
 /// The schema this program reads.

@@ -7,7 +7,7 @@ mod chain;
 mod consumers;
 mod libraries;
 mod predict;
-mod remedy;
+pub(super) mod remedy;
 mod report;
 mod sites;
 mod surroundings;

@@ -19,6 +19,7 @@ mod completions;
 mod detect;
 mod doctor;
 mod exec;
+mod explain;
 mod hook;
 mod host;
 mod installer;

@@ -9,7 +9,7 @@ use crate::domain::version::Version;
 /// The `cuenv use` command after which the named libraries are there; `None` where no toolchain brings them.
 ///
 /// `current` is the spec that holds: what it says and the missing names do not contradict stays as it is.
-pub(super) fn pin_with(
+pub(in crate::ops) fn pin_with(
     catalog: &Catalog,
     missing: &[&str],
     current: Option<&str>,
@@ -61,7 +61,7 @@ pub(super) fn pin_with(
 }
 
 /// The cuDNN major of a library of cuDNN.
-pub(super) fn cudnn_major(name: &str) -> Option<u64> {
+pub(in crate::ops) fn cudnn_major(name: &str) -> Option<u64> {
     let rest = name.strip_prefix("libcudnn")?;
     let (_, version) = rest.split_once(".so.")?;
     version.split('.').next()?.parse().ok()
