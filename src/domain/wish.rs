@@ -4,6 +4,7 @@
 //! native file asks the loader for, or from an image. [`propose`] joins wishes into one pin or names the two that
 //! cannot agree.
 
+mod choose;
 mod lookup;
 mod native;
 mod pins;

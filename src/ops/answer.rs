@@ -125,7 +125,7 @@ fn resolve_with(
     let catalog = cx.catalog()?;
     let facts = machine::facts(cx, &catalog, target)?;
     let least = match project {
-        Some(directory) => bounds(cx, &catalog, &facts.machine, directory)?,
+        Some(directory) => bounds(cx, &catalog, &facts.machine, directory, spec)?,
         None => BTreeMap::new(),
     };
     let request =
@@ -140,11 +140,12 @@ fn bounds(
     catalog: &Catalog,
     machine: &Machine,
     directory: &Path,
+    spec: &ToolchainSpec,
 ) -> Result<BTreeMap<String, Least>, Error> {
     let request = detect::Request { directory: directory.to_owned(), ..detect::Request::default() };
     let found = detect::detect(cx.process, catalog, &cx.project_catalog()?, machine, &request);
     let least = |(component, (version, because))| (component, Least { version, because });
-    Ok(found.least().into_iter().map(least).collect())
+    Ok(found.least(spec).into_iter().map(least).collect())
 }
 
 fn release(spec: &Spec) -> Result<&ToolchainSpec, Error> {

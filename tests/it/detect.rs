@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use cuenv::catalog::{Catalog, ProjectCatalog};
 use cuenv::domain::compat::{Machine, MachineGpu};
 use cuenv::domain::manifest::framework::{CudnnWish, FrameworkRelease};
+use cuenv::domain::spec::{Spec, ToolchainSpec};
 use cuenv::domain::version::Version;
 use cuenv::domain::wish::{Tables, Wish};
 use cuenv::ops::detect::{Detection, Request, detect};
@@ -72,6 +73,13 @@ impl Project {
 
 fn version(text: &str) -> Version {
     text.parse().unwrap()
+}
+
+fn toolchain(text: &str) -> ToolchainSpec {
+    match text.parse() {
+        Ok(Spec::Toolchain(spec)) => spec,
+        other => panic!("{other:?}"),
+    }
 }
 
 /// A version that an entry of the table speaks of.
@@ -275,7 +283,7 @@ fn the_newer_of_two_minima_serves_both() {
         &[],
     );
     let found = project.detect();
-    let (least, who) = found.least()["cudnn"].clone();
+    let (least, who) = found.least(&toolchain("12.8+cudnn9"))["cudnn"].clone();
     assert_eq!((least.to_string().as_str(), who.as_str()), ("9.10.2.21", "torch 2.8.0"));
     assert_eq!(found.proposal.unwrap().spec.to_string(), "12.8+cudnn9+nccl2");
 }
@@ -544,4 +552,50 @@ fn use_detect_shows_what_it_found_and_fails_with_the_reason() {
     let document: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(document["conflict"]["one"][0], "ctranslate2 4.4.0");
     sandbox.cuenv(["use", "--detect", "12.4"]).code(2);
+}
+
+#[test]
+fn bounds_hold_for_the_majors_that_are_pinned_only() {
+    let project = Project::new();
+    project.file("requirements.txt", "ctranslate2==4.6.0\n");
+    let found = project.detect();
+    let least = |spec| found.least(&toolchain(spec)).get("cudnn").map(|(v, _)| v.to_string());
+    assert_eq!(least("12.4+cudnn9").as_deref(), Some("9.1"));
+    assert_eq!(least("auto+cudnn").as_deref(), Some("9.1"));
+    // Whoever pins another major is about to change what is installed.
+    assert_eq!(least("12.4+cudnn8"), None);
+    assert_eq!(least("11.8+cudnn9"), None);
+    // What brings its own libraries sets no bound for the toolchain's.
+    let project = Project::new();
+    project.file("requirements.txt", "torch==2.8.0\n");
+    let found = project.detect();
+    assert!(found.wishes[0].own_libraries);
+    assert!(found.least(&toolchain("12.8+cudnn9")).is_empty());
+}
+
+#[test]
+fn every_image_of_the_table_is_detected_from_its_reference() {
+    let mut images = 0;
+    for image in KNOWN.images.ngc.iter().filter(|image| image.cuda.is_some()) {
+        let project = Project::new();
+        project.file("Dockerfile", format!("FROM {}:{}\n", image.repository, image.tag));
+        let found = project.detect();
+        let [wish] = found.wishes.as_slice() else { panic!("{}: {found}", image.tag) };
+        let cuda = wish.cuda.as_ref().unwrap();
+        let expected = image.cuda.as_ref().unwrap();
+        assert_eq!(cuda.made_with, Some(expected.major_minor()), "{}", image.tag);
+        assert_eq!(wish.cudnn, image.cudnn, "{}", image.tag);
+        assert_eq!(wish.verified, image.unverified.is_empty() && wish.notes.is_empty());
+        images += 1;
+    }
+    for shape in &KNOWN.images.tag {
+        let project = Project::new();
+        project.file("Dockerfile", format!("FROM {}:{}\n", shape.repository, shape.example));
+        let found = project.detect();
+        assert!(found.wishes[0].cuda.is_some(), "{}", shape.example);
+        let named = shape.pattern.contains("{cudnn}") || shape.cudnn_major.is_some();
+        assert_eq!(found.wishes[0].cudnn.is_some(), named, "{}", shape.example);
+        images += 1;
+    }
+    assert!(images >= 40, "{images}");
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use crate::domain::spec::ToolchainSpec;
 use crate::domain::version::Version;
 use crate::domain::wish::{Conflict, Proposal, Wish};
 
@@ -43,9 +44,21 @@ impl Detection {
         Self { proposal, conflict, wishes, environment, looked_at, notes }
     }
 
-    /// Returns the oldest version that will do, per component, with who asks for it: bounds for resolving.
-    pub fn least(&self) -> BTreeMap<String, (Version, String)> {
-        let cudnn = self.proposal.as_ref().and_then(|proposal| proposal.cudnn.clone());
+    /// Returns the oldest version that will do, per component, with who asks for it: bounds for resolving `spec`.
+    ///
+    /// Only parts that depend on the toolchain count, and only those of the majors that `spec` names: whoever pins
+    /// another major says that the parts will change, and is not held to what is there now.
+    pub fn least(&self, spec: &ToolchainSpec) -> BTreeMap<String, (Version, String)> {
+        let major = spec.cuda.as_ref().map(Version::major);
+        let asked = spec.components.get("cudnn").and_then(Option::as_ref).map(Version::major);
+        let depends = self.wishes.iter().filter(|wish| {
+            let cuda = wish.cuda.as_ref().map(|cuda| cuda.major);
+            !wish.own_libraries && !wish.cudnn_optional && (major.is_none() || cuda == major)
+        });
+        let cudnn = depends
+            .filter_map(|wish| Some((wish.cudnn.clone()?, wish.who.clone())))
+            .filter(|(least, _)| asked.is_none_or(|asked| asked == least.major()))
+            .max();
         cudnn.map(|least| ("cudnn".to_owned(), least)).into_iter().collect()
     }
 }
