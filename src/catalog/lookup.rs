@@ -164,13 +164,18 @@ impl Catalog {
     /// Returns the GPU model that a device name speaks of (`NVIDIA H100 80GB HBM3`): the longest name inside it.
     pub fn gpu(&self, device: &str) -> Option<&Gpu> {
         let words: Vec<&str> = device.split([' ', '-', '(', ')']).collect();
-        let inside = |gpu: &&Gpu| {
-            let name: Vec<&str> = gpu.model.split([' ', '-', '(', ')']).collect();
+        let inside = |name: &str| {
+            let name: Vec<&str> = name.split([' ', '-', '(', ')']).collect();
             words.windows(name.len()).any(|window| {
                 window.iter().zip(&name).all(|(word, part)| word.eq_ignore_ascii_case(part))
             })
         };
-        self.gpus.gpu.iter().filter(inside).max_by_key(|gpu| gpu.model.len())
+        let longest = |gpu: &Gpu| {
+            let names = std::iter::once(&gpu.model).chain(&gpu.names);
+            names.filter(|name| inside(name)).map(String::len).max()
+        };
+        let found = self.gpus.gpu.iter().filter_map(|gpu| Some((longest(gpu)?, gpu)));
+        found.max_by_key(|(length, _)| *length).map(|(_, gpu)| gpu)
     }
 
     /// Returns the records that verdicts are drawn from.
@@ -359,6 +364,11 @@ mod tests {
         assert_eq!(model("NVIDIA RTX 6000 Ada Generation"), Some("RTX 6000 Ada"));
         assert_eq!(model("NVIDIA A10"), Some("A10"));
         assert_eq!(model("NVIDIA L40S"), Some("L40S"));
+        assert_eq!(model("NVIDIA GB10"), Some("GB10 (DGX Spark)"));
+        assert_eq!(model("NVIDIA GH200 480GB"), Some("GH200"));
+        assert_eq!(model("NVIDIA GeForce RTX 3070 Laptop GPU"), Some("GeForce RTX 3070"));
+        assert_eq!(model("NVIDIA TITAN X (Pascal)"), Some("TITAN X (Pascal)"));
+        assert_eq!(model("NVIDIA GeForce GTX TITAN X"), None);
         assert_eq!(model("Matrox G200"), None);
     }
 }

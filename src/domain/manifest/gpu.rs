@@ -65,6 +65,12 @@ pub struct Capability {
 pub struct Gpu {
     /// The name, as NVIDIA's list prints it.
     pub model: String,
+    /// Other names that the driver gives it.
+    #[serde(default)]
+    pub names: Vec<String>,
+    /// Whether those were seen.
+    #[serde(default = "super::yes")]
+    pub names_verified: bool,
     /// Its compute capability.
     pub cc: ComputeCapability,
     /// Its kind.
