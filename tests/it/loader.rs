@@ -82,7 +82,7 @@ impl Dice {
 }
 
 /// The pieces that every case is linked from.
-struct Kit {
+pub(crate) struct Kit {
     root: PathBuf,
     start_files: Vec<PathBuf>,
     end_files: Vec<PathBuf>,
@@ -92,7 +92,7 @@ struct Kit {
 
 impl Kit {
     /// Compiles the two sources; `None` without a compiler.
-    fn new(root: &Path, host: &Host) -> Option<Self> {
+    pub(crate) fn new(root: &Path, host: &Host) -> Option<Self> {
         fs::write(root.join("program.c"), PROGRAM).unwrap();
         fs::write(root.join("library.c"), LIBRARY).unwrap();
         for (source, options) in [("program", "-fno-pic"), ("library", "-fPIC")] {
@@ -148,7 +148,7 @@ impl Kit {
         link(&mut command);
     }
 
-    fn program(&self, to: &Path, shape: &Shape) {
+    pub(crate) fn program(&self, to: &Path, shape: &Shape) {
         let mut command = Command::new("ld");
         command
             .args(["--allow-shlib-undefined", "-dynamic-linker", &self.interpreter, "-o"])
@@ -168,7 +168,7 @@ fn link(command: &mut Command) {
 
 /// How one object is linked.
 #[derive(Default)]
-struct Shape {
+pub(crate) struct Shape {
     soname: Option<String>,
     needed: Vec<String>,
     search: Option<(bool, String)>,
@@ -191,13 +191,13 @@ impl Shape {
 }
 
 /// One run: the program as it is called, its variables, and the names to open.
-struct Case {
-    root: PathBuf,
-    program: PathBuf,
-    library_path: Option<String>,
-    preload: Option<String>,
-    opens: Vec<String>,
-    features: Vec<&'static str>,
+pub(crate) struct Case {
+    pub(crate) root: PathBuf,
+    pub(crate) program: PathBuf,
+    pub(crate) library_path: Option<String>,
+    pub(crate) preload: Option<String>,
+    pub(crate) opens: Vec<String>,
+    pub(crate) features: Vec<&'static str>,
 }
 
 const DIRECTORIES: [&str; 5] = ["d0", "d1", "d2", "d3", "d4"];
@@ -402,13 +402,13 @@ fn case(number: u64, kit: &Kit, host: &Host) -> Case {
 
 /// What is mapped, and the failure if there was one.
 #[derive(Debug, PartialEq, Eq)]
-struct Answer {
-    objects: Vec<String>,
-    failure: Option<String>,
+pub(crate) struct Answer {
+    pub(crate) objects: Vec<String>,
+    pub(crate) failure: Option<String>,
 }
 
 /// Runs the program for real.
-fn real(case: &Case) -> Vec<Answer> {
+pub(crate) fn real(case: &Case) -> Vec<Answer> {
     let mut command = Command::new(&case.program);
     command.env_clear().current_dir(&case.root).args(&case.opens);
     if let Some(path) = &case.library_path {
@@ -439,7 +439,7 @@ fn real(case: &Case) -> Vec<Answer> {
 }
 
 /// Asks the prediction the same.
-fn predicted(case: &Case, host: &Host, files: &RealFiles) -> Vec<Answer> {
+pub(crate) fn predicted(case: &Case, host: &Host, files: &RealFiles) -> Vec<Answer> {
     let text = |error: LoadError| Some(error.to_string());
     let environment = Environment {
         library_path: case.library_path.clone().unwrap_or_default(),
@@ -500,7 +500,7 @@ fn plain(failure: &str) -> String {
 }
 
 /// The real one lists the interpreter at another place; it is the same in both.
-fn comparable(answers: &mut [Answer], host: &Host) {
+pub(crate) fn comparable(answers: &mut [Answer], host: &Host) {
     for answer in answers {
         answer.objects.retain(|path| *path != host.interpreter);
         answer.failure = answer.failure.as_deref().map(plain);

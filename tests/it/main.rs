@@ -24,6 +24,7 @@ mod hook;
 mod host;
 mod installer;
 mod loader;
+mod loader_wheels;
 mod machines;
 mod main_job;
 mod mirror_install;
