@@ -1,28 +1,25 @@
 //! The activation file of a prefix.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
+
+use shims::activation::{Activation, ActivationError, COMPONENT_DIRECTORY, Component};
 
 use super::build::Request;
 use super::plan::{Plan, Step};
 
-/// Renders it.
-pub(super) fn render(request: &Request<'_>, plan: &Plan) -> String {
-    let mut text =
-        format!("cuenv-activation 1\ntoolchain {}\nprefix {}\n", request.toolchain, request.name);
-    for name in ["CUDA_HOME", "CUDA_PATH", "CUDAToolkit_ROOT"] {
-        let _ = writeln!(text, "set {name} .");
-    }
-    if plan.steps.contains_key("include/cudnn.h") {
-        text.push_str("set CUDNN_PATH .\n");
-    }
-    text.push_str("prepend PATH bin\nprepend LD_LIBRARY_PATH lib\n");
-    text.push_str("build prepend CPATH include\nbuild prepend LIBRARY_PATH lib64\n");
-    for (component, libraries) in components(request, plan) {
-        let _ =
-            writeln!(text, "component {component} .cuenv/lib/{component} {}", libraries.join(" "));
-    }
-    text
+/// Writes it, in the shims' own grammar.
+pub(super) fn render(request: &Request<'_>, plan: &Plan) -> Result<String, ActivationError> {
+    let has_cudnn = plan.steps.contains_key("include/cudnn.h");
+    let mut activation = Activation::standard(request.toolchain, request.name, has_cudnn);
+    activation.components = components(request, plan)
+        .into_iter()
+        .map(|(name, libraries)| Component {
+            directory: format!("{COMPONENT_DIRECTORY}/{name}").into(),
+            name,
+            libraries,
+        })
+        .collect();
+    activation.render()
 }
 
 /// Returns the libraries of each component, by the wheel that brings them.

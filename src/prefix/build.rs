@@ -62,7 +62,8 @@ pub fn build(layout: &Layout, request: &Request<'_>) -> Result<Built, Error> {
         checkpoint("prefix-linked");
         let receipt = describe(request, placed);
         component_links(request, &plan, staging.path())?;
-        fs::write(staging.path().join(receipt::ACTIVATION), activation::render(request, &plan))?;
+        let activation = activation::render(request, &plan).map_err(io::Error::other)?;
+        fs::write(staging.path().join(receipt::ACTIVATION), activation)?;
         let text = serde_json::to_string_pretty(&receipt).map_err(io::Error::from)?;
         fs::write(staging.path().join(receipt::PATH), text + "\n")?;
         checkpoint("prefix-staged");

@@ -17,7 +17,7 @@ pub const FOLDER: &str = ".cuenv";
 pub const PATH: &str = ".cuenv/receipt.json";
 
 /// The activation file's path inside a prefix.
-pub const ACTIVATION: &str = ".cuenv/activation";
+pub const ACTIVATION: &str = shims::activation::FILE;
 
 /// The receipt's version; a newer one is still read for the fields known here.
 pub const VERSION: u32 = 1;
