@@ -2,6 +2,7 @@
 
 pub mod activate;
 pub mod answer;
+pub mod bundle;
 pub mod complete;
 pub mod detect;
 pub mod doctor;
@@ -10,6 +11,11 @@ pub mod host;
 pub mod install;
 pub mod launch;
 pub mod link;
+pub mod export;
+pub mod host;
+pub mod install;
+pub mod launch;
+pub mod licenses;
 pub mod list;
 pub mod lock;
 pub mod machine;

@@ -17,4 +17,5 @@ pub mod loader;
 pub mod maps;
 pub mod pip;
 pub mod process;
+pub mod tarball;
 pub mod zip;

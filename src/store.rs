@@ -10,6 +10,7 @@
 //! archive's directory, RECORD and the sha256 of each file had all been compared. Readers therefore take no lock.
 //! A store may stand on others that somebody else fills (`/opt/cuenv`); those are only read.
 
+mod download;
 mod error;
 mod gc;
 mod ingest;
@@ -25,6 +26,7 @@ use std::path::{Path, PathBuf};
 
 use fs_err as fs;
 
+pub use self::download::Download;
 pub use self::error::{Damage, Error, FetchError};
 pub use self::gc::{GIVEN_UP, Hold, Sizes, Sweepable, YOUNG, measure};
 pub use self::ingest::{How, Ingested, Options};

@@ -95,6 +95,9 @@ pub enum Command {
     #[command(hide = true)]
     HookEnv(commands::hook::Ask),
     Shim(commands::shim::Args),
+    Bundle(commands::bundle::Args),
+    Export(commands::export::Args),
+    Licenses(commands::licenses::Args),
     #[command(name = "self")]
     Own(commands::own::Args),
     Completions(commands::completions::Args),

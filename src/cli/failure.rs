@@ -10,6 +10,7 @@ mod explain;
 mod input;
 mod network;
 mod own;
+mod package;
 mod project;
 mod store;
 mod verify;

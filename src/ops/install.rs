@@ -234,7 +234,7 @@ fn fetch(
     Ok(fetched)
 }
 
-fn place(location: Location) -> Result<Place, Error> {
+pub(super) fn place(location: Location) -> Result<Place, Error> {
     match location {
         Location::File(path) => Ok(Place::File(path)),
         Location::Url(text) => match Http::url(&text) {

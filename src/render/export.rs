@@ -10,6 +10,8 @@ mod quote;
 
 use std::path::Path;
 
+pub use container::Supply;
+
 /// What another engine has to know.
 #[derive(Clone, Debug)]
 pub struct Handover {
