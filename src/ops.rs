@@ -16,6 +16,7 @@ pub mod host;
 pub mod install;
 pub mod launch;
 pub mod licenses;
+pub mod link;
 pub mod list;
 pub mod lock;
 pub mod machine;

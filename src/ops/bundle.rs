@@ -149,7 +149,7 @@ pub fn pack(cx: &Context<'_>, request: &Request) -> Result<Report, Error> {
         Some(spec) => {
             let here = [cx.target];
             let targets = if request.targets.is_empty() { &here } else { &request.targets[..] };
-            answer::lock(cx, spec, targets)?
+            answer::lock(cx, spec, targets, None)?
         }
         None => lock_here(cx, &request.targets)?,
     };
@@ -194,7 +194,7 @@ fn lock_here(cx: &Context<'_>, targets: &[Target]) -> Result<Lock, Error> {
     let Some(lock) = locked else {
         let here = [cx.target];
         let targets = if targets.is_empty() { &here } else { targets };
-        return Ok(answer::lock(cx, &spec, targets)?);
+        return Ok(answer::lock(cx, &spec, targets, choice.pin_directory())?);
     };
     if shims::spec::canonical(&lock.spec) != spec.to_string() {
         return Err(Error::Drift { pin: spec.to_string(), lock: lock.spec });

@@ -14,6 +14,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod bundle;
 mod catalog;
 mod completions;
 mod detect;

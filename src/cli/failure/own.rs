@@ -29,7 +29,7 @@ fn owner(exe: &std::path::Path) -> String {
         "`pipx`: `pipx upgrade cuenv`, `pipx uninstall cuenv`"
     } else if path.contains("/.cargo/bin/") {
         "cargo: `cargo uninstall cuenv-cli`"
-    } else if path.ends_with("/bin/cuenv") && path.contains("venv") {
+    } else if exe.ancestors().nth(2).is_some_and(|root| root.join("pyvenv.cfg").is_file()) {
         "pip in that environment: `pip install --upgrade cuenv`, `pip uninstall cuenv`"
     } else {
         return "replace or remove the two files `cuenv` and `cuenv-shim` where you put them"
