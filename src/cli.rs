@@ -92,6 +92,7 @@ fn dispatch(cli: &Cli, process: &Process, output: &Output) -> Result<Exit, Failu
     match &cli.command {
         Command::Use(args) => commands::r#use::run(&cx, args, output),
         Command::Install(args) => commands::install::run(&cx, args, output),
+        Command::Gc(args) => commands::gc::run(&cx, args, cli.global.yes, output),
         Command::Uninstall(args) => commands::uninstall::run(&cx, args, output),
         Command::List(args) => commands::list::run(&cx, args, output),
         Command::Lock(args) => commands::lock::run(&cx, args, output),

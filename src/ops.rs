@@ -8,6 +8,7 @@ pub mod detect;
 pub mod doctor;
 pub mod explain;
 pub mod export;
+pub mod gc;
 pub mod host;
 pub mod install;
 pub mod launch;

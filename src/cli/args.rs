@@ -71,6 +71,8 @@ pub enum Command {
     Use(commands::r#use::Args),
     Install(commands::install::Args),
     Uninstall(commands::uninstall::Args),
+    #[command(visible_alias = "prune")]
+    Gc(commands::gc::Args),
     #[command(visible_alias = "ls")]
     List(commands::list::Args),
     Link(commands::link::Args),

@@ -8,6 +8,7 @@ pub mod env;
 pub mod exec;
 pub mod explain;
 pub mod export;
+pub mod gc;
 pub mod help;
 pub mod hook;
 pub mod install;

@@ -106,6 +106,8 @@ pub fn install_resolution(
         })
         .collect();
     let toolchain = resolution.toolchain();
+    // Keeps gc away until the prefix is published.
+    let _hold = Store::open(&cx.layout, &[]).hold_shared();
     let fetched = fetch(cx, network, &toolchain, resolution.target, needs)?;
     let wheels = fetched.iter().map(|fetched| fetched.wheel.clone()).collect();
     let lock = lock_of(spec, &toolchain, resolution.profile, wheels);
@@ -142,6 +144,8 @@ pub fn install_lock(cx: &Context<'_>, lock: &Lock, target: Target) -> Result<Ins
         return Ok(report);
     }
     let network = Network::open(cx);
+    // Keeps gc away until the prefix is published.
+    let _hold = Store::open(&cx.layout, &[]).hold_shared();
     let needs = lock
         .wheels_for(target)
         .map(|wheel| Need {

@@ -16,7 +16,7 @@ use super::record;
 use super::sink::Sink;
 use super::tap::Tap;
 use crate::domain::receipt::File;
-use crate::platform::inflate::{Inflate, Status};
+use crate::platform::inflate::{Boundary, Inflate, Status};
 use crate::platform::zip::{Limits, Member, Method, Reader, ZipError};
 
 /// RECORD of the largest wheel is 300 KB.
@@ -119,8 +119,13 @@ impl Unpacker<'_, '_> {
             self.reader.restore(&member)?;
             let mut sink = self.sink(&member)?;
             let window = sink.reopen(written).map_err(Fault::Write)?;
-            self.inflate.resume(boundary, &window);
-            self.inflate(input, &member, consumed, &mut sink)?;
+            match member.method {
+                Method::Stored => self.copy(input, &member, consumed, &mut sink)?,
+                Method::Deflate => {
+                    self.inflate.resume(boundary, &window);
+                    self.inflate(input, &member, consumed, &mut sink)?;
+                }
+            }
             self.close(sink, &member)?;
         }
         Ok(())
@@ -152,7 +157,7 @@ impl Unpacker<'_, '_> {
         }
         let mut sink = self.sink(member)?;
         match member.method {
-            Method::Stored => copy(input, member, &mut sink)?,
+            Method::Stored => self.copy(input, member, 0, &mut sink)?,
             Method::Deflate => {
                 self.inflate.reset();
                 self.inflate(input, member, 0, &mut sink)?;
@@ -163,6 +168,46 @@ impl Unpacker<'_, '_> {
             self.journal.write(input, self.reader.members(), None);
         }
         Ok(())
+    }
+
+    /// Copies the rest of a stored member, of which `consumed` bytes are there.
+    fn copy<R: BufRead>(
+        &mut self,
+        input: &mut Tap<R>,
+        member: &Member,
+        consumed: u64,
+        sink: &mut Sink,
+    ) -> Result<(), Fault> {
+        let mut left = member.compressed.saturating_sub(consumed);
+        while left > 0 {
+            let bytes = input.fill_buf().map_err(Fault::Read)?;
+            if bytes.is_empty() {
+                return Err(truncated(input));
+            }
+            let count = bytes.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+            sink.take(&bytes[..count])?;
+            input.consume(count);
+            left -= count as u64;
+            if left > 0 && self.journal.is_due(input.position()) {
+                let nothing = Boundary { bits: 0, count: 0 };
+                self.note(input, member, sink.size, member.compressed - left, nothing);
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes how far the member that is being read is; it is the last one the reader has seen.
+    fn note<R: BufRead>(
+        &mut self,
+        input: &Tap<R>,
+        member: &Member,
+        written: u64,
+        consumed: u64,
+        boundary: Boundary,
+    ) {
+        let current = Current { member: member.clone(), written, consumed, boundary };
+        let finished = self.reader.members().split_last().map_or(&[][..], |(_, others)| others);
+        self.journal.write(input, finished, Some(&current));
     }
 
     /// Inflates the rest of a member, of which `consumed` bytes are used.
@@ -196,15 +241,8 @@ impl Unpacker<'_, '_> {
             match status {
                 Status::Done => return Ok(()),
                 Status::Boundary => {
-                    let current = Current {
-                        member: member.clone(),
-                        written: sink.size,
-                        consumed: member.compressed - left,
-                        boundary: self.inflate.boundary(),
-                    };
-                    // The member that is being read is the last one the reader has seen.
-                    let finished = self.reader.members().split_last().map_or(&[][..], |(_, m)| m);
-                    self.journal.write(input, finished, Some(&current));
+                    let boundary = self.inflate.boundary();
+                    self.note(input, member, sink.size, member.compressed - left, boundary);
                 }
                 Status::Full if self.journal.is_due(input.position()) => {
                     self.inflate.want_boundary();
@@ -272,19 +310,4 @@ fn compare(files: &[File], record: &str, bytes: &[u8]) -> Result<(), Damage> {
 
 fn truncated<R: BufRead>(input: &Tap<R>) -> Fault {
     ZipError::Truncated(input.position()).into()
-}
-
-fn copy<R: BufRead>(input: &mut Tap<R>, member: &Member, sink: &mut Sink) -> Result<(), Fault> {
-    let mut left = member.compressed;
-    while left > 0 {
-        let bytes = input.fill_buf().map_err(Fault::Read)?;
-        if bytes.is_empty() {
-            return Err(truncated(input));
-        }
-        let count = bytes.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-        sink.take(&bytes[..count])?;
-        input.consume(count);
-        left -= count as u64;
-    }
-    Ok(())
 }

@@ -21,6 +21,7 @@ mod detect;
 mod doctor;
 mod exec;
 mod explain;
+mod faults;
 mod hook;
 mod host;
 mod installer;

@@ -255,6 +255,11 @@ impl Index {
         self.state.lock().unwrap().faults.push(planned);
     }
 
+    /// Plans no fault any more.
+    pub fn clear_faults(&self) {
+        self.state.lock().unwrap().faults.clear();
+    }
+
     /// Every request so far, in order of arrival.
     pub fn requests(&self) -> Vec<Request> {
         self.state.lock().unwrap().requests.clone()

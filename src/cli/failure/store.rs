@@ -2,6 +2,7 @@
 
 use super::Failure;
 use crate::cli::exit::Exit;
+use crate::ops::gc;
 use crate::{prefix, store};
 
 const MORE_SPACE: &str =
@@ -36,6 +37,18 @@ impl From<prefix::Error> for Failure {
             E::Space { .. } => Self::new(Exit::Failed, error).hint(MORE_SPACE),
             E::Write(_) => Self::new(Exit::Failed, error)
                 .hint("set CUENV_HOME to a directory that you may write"),
+        }
+    }
+}
+
+impl From<gc::Error> for Failure {
+    fn from(error: gc::Error) -> Self {
+        match error {
+            gc::Error::Busy { .. } => {
+                Self::new(Exit::Failed, error).hint("wait until it is done, then run it again")
+            }
+            gc::Error::Store(error) => error.into(),
+            gc::Error::Prefix(error) => error.into(),
         }
     }
 }

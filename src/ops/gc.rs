@@ -1,0 +1,137 @@
+//! `gc`: drop what nothing pins, runs or fetches.
+//!
+//! A prefix stays when a spec leads to it, a known project's lock names it, or a process has one of its files mapped.
+//! A wheel stays when such a prefix or the lock of a known project names it, or a process has one of its files mapped.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use fs_err as fs;
+use serde::Serialize;
+
+use super::list;
+use crate::context::Context;
+use crate::domain::digest::Digest;
+use crate::domain::size::megabytes;
+use crate::platform::flock::Owner;
+use crate::store::{self, Hold, Store, Sweepable};
+use crate::{prefix, project};
+
+/// Why nothing was dropped.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// An installation runs.
+    #[error("an installation is running{}", owner.as_ref().map(|owner| format!(" ({owner})")).unwrap_or_default())]
+    Busy {
+        /// Who, when the lock says so.
+        owner: Option<Owner>,
+    },
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// The prefix.
+    #[error(transparent)]
+    Prefix(#[from] prefix::Error),
+}
+
+/// What can go, or went.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// Prefixes, wheels and left-overs.
+    pub items: Vec<Sweepable>,
+    /// Bytes that are freed by all of them together.
+    pub bytes: u64,
+    /// Whether nothing was changed.
+    pub dry_run: bool,
+    /// Things that would go but are in use by a process.
+    pub running: Vec<PathBuf>,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.items.is_empty() {
+            return writeln!(f, "Nothing to remove");
+        }
+        for item in &self.items {
+            writeln!(f, "{:>10}  {}", megabytes(item.bytes), item.name)?;
+        }
+        let verb = if self.dry_run { "can be freed" } else { "freed" };
+        writeln!(f, "{:>10}  {verb}", megabytes(self.bytes))
+    }
+}
+
+/// Finds what nothing needs and, unless `dry_run`, removes it.
+pub fn gc(cx: &Context<'_>, dry_run: bool) -> Result<Report, Error> {
+    let store = Store::open(&cx.layout, &[]);
+    let (lock, older_than) = match store.hold_exclusive() {
+        Hold::Held(lock) => (Some(lock), Duration::ZERO),
+        Hold::Busy(_) if dry_run => (None, Duration::ZERO),
+        Hold::Busy(owner) => return Err(Error::Busy { owner }),
+        Hold::Unlocked => (None, store::YOUNG),
+    };
+    let mapped = mapped_below(cx.layout.data());
+    let mut report = Report { items: Vec::new(), bytes: 0, dry_run, running: Vec::new() };
+    let mut roots: BTreeSet<Digest> = project::known(&cx.layout)
+        .iter()
+        .filter_map(|project| project.read_lock().ok().flatten())
+        .flat_map(|lock| lock.wheels.into_iter().map(|wheel| wheel.sha256))
+        .collect();
+    for one in list::installed(cx).toolchains {
+        let is_running = mapped.iter().any(|path| path.starts_with(&one.prefix));
+        if one.specs.is_empty() && one.projects.is_empty() && !is_running {
+            report.items.push(Sweepable {
+                name: format!("toolchain {}", one.name),
+                bytes: one.bytes,
+                path: one.prefix,
+            });
+            continue;
+        }
+        if is_running && one.specs.is_empty() && one.projects.is_empty() {
+            report.running.push(one.prefix);
+        }
+        roots.extend(one.wheels.iter().map(|wheel| wheel.sha256));
+    }
+    // A process may have opened a wheel's file by its name in the store.
+    roots.extend(mapped.iter().filter_map(|path| {
+        let below = path.strip_prefix(cx.layout.store()).ok()?;
+        below.components().next()?.as_os_str().to_str()?.parse::<Digest>().ok()
+    }));
+    let prefixes: Vec<PathBuf> = report.items.iter().map(|item| item.path.clone()).collect();
+    let swept = store.sweepable(&roots, older_than)?;
+    let trees: Vec<&Path> =
+        prefixes.iter().chain(swept.iter().map(|item| &item.path)).map(PathBuf::as_path).collect();
+    report.bytes = store::measure(&trees).own;
+    if !dry_run {
+        for path in &prefixes {
+            prefix::discard(&cx.layout, path)?;
+        }
+        store.sweep(&swept)?;
+    }
+    report.items.extend(swept);
+    drop(lock);
+    Ok(report)
+}
+
+/// Returns the files below `root` that some process has mapped: libraries and programs that run now. Processes of other
+/// users that cannot be looked into are not seen.
+fn mapped_below(root: &Path) -> BTreeSet<PathBuf> {
+    let root = fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
+    let Ok(entries) = fs::read_dir("/proc") else { return BTreeSet::new() };
+    let mut found = BTreeSet::new();
+    for entry in entries.filter_map(Result::ok) {
+        if !entry.file_name().as_encoded_bytes().iter().all(u8::is_ascii_digit) {
+            continue;
+        }
+        let Ok(maps) = fs::read(entry.path().join("maps")) else { continue };
+        for line in String::from_utf8_lossy(&maps).lines() {
+            // The path is the sixth column and may hold blanks.
+            let path = line.splitn(6, char::is_whitespace).nth(5).unwrap_or_default().trim_start();
+            if Path::new(path).starts_with(&root) {
+                found.insert(PathBuf::from(path));
+            }
+        }
+    }
+    found
+}
