@@ -4,6 +4,7 @@
 //! to do before it does it, so that the one that ended it is known; the next child goes on behind that one.
 
 mod child;
+mod files;
 mod report;
 mod toolchain;
 mod versions;
@@ -19,6 +20,7 @@ use crate::context::Context;
 use crate::platform::lines::{self, Ending};
 
 pub use child::load;
+pub use files::{Error as FilesError, check_files};
 pub use report::{Library, Report, Verdict};
 pub use toolchain::Error as ToolchainError;
 

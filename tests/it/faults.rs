@@ -397,3 +397,25 @@ fn gc_keeps_what_is_pinned_and_frees_the_rest() {
     assert_eq!(fs::read_dir(world.home().join("store")).unwrap().count(), 0);
     assert_eq!(world.left_overs(), 0);
 }
+
+#[test]
+fn a_damaged_file_is_found_and_only_its_wheel_is_fetched_again() {
+    let world = World::new(1 << 20);
+    let whole = world.tree();
+    world.sandbox.cuenv(["verify", "--files"]).succeeds();
+    let entries = fs::read_dir(world.home().join("store")).unwrap().map(|e| e.unwrap().path());
+    let library = entries
+        .map(|entry| entry.join("nvidia/cudnn/lib/libcudnn.so.9"))
+        .find(|path| path.exists())
+        .unwrap();
+    fs::remove_file(&library).unwrap();
+    fs::write(&library, "other").unwrap();
+    let ran = world.sandbox.cuenv(["verify", "--files"]).code(7);
+    assert!(ran.stdout.contains("libcudnn.so.9` has other bytes"), "{}", ran.stdout);
+    world.index.forget();
+    world.sandbox.cuenv(["verify", "--files", "--repair"]).succeeds();
+    assert_eq!(world.index.count("/nvidia_cudnn"), 1);
+    assert_eq!(world.index.count("/nvidia_cublas"), 0);
+    assert!(world.tree() == whole);
+    world.sandbox.cuenv(["verify", "--files"]).succeeds();
+}

@@ -210,7 +210,7 @@ fn zip(members: &[Member]) -> Vec<u8> {
         let packed = if member.stored {
             member.data.clone()
         } else {
-            let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
+            let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
             encoder.write_all(&member.data).unwrap();
             encoder.finish().unwrap()
         };

@@ -11,6 +11,12 @@ use crate::ops::verify;
 pub struct Args {
     /// The toolchain; what holds here when left out
     spec: Option<String>,
+    /// Compare every file with its wheel instead of loading the libraries
+    #[arg(long)]
+    files: bool,
+    /// Fetch broken wheels again and build the prefix anew
+    #[arg(long, requires = "files")]
+    repair: bool,
 }
 
 /// Open libraries in this process and report each
@@ -20,6 +26,12 @@ pub struct Load {
 }
 
 pub(crate) fn run(cx: &Context<'_>, args: &Args, output: &Output) -> Result<Exit, Failure> {
+    if args.files {
+        let report = verify::check_files(cx, args.spec.as_deref(), args.repair)?;
+        output.report(&report)?;
+        let whole = report.faults.is_empty() || report.repaired;
+        return Ok(if whole { Exit::Ok } else { Exit::Findings });
+    }
     let report = verify::verify(cx, args.spec.as_deref())?;
     output.report(&report)?;
     Ok(if report.has_problems() { Exit::Findings } else { Exit::Ok })

@@ -28,3 +28,14 @@ impl From<verify::Error> for Failure {
         if let Some(hint) = hint { failure.hint(hint) } else { failure }
     }
 }
+
+impl From<verify::FilesError> for Failure {
+    fn from(error: verify::FilesError) -> Self {
+        match error {
+            verify::FilesError::Toolchain(error) => verify::Error::Toolchain(error).into(),
+            verify::FilesError::Prefix(error) => error.into(),
+            verify::FilesError::Store(error) => error.into(),
+            verify::FilesError::Install(error) => (*error).into(),
+        }
+    }
+}
