@@ -190,6 +190,7 @@ def main():
         for name in options.only.split(","):
             settle()
             for what, figures in getattr(bench, name)().items():
+                print(f"  {what}: {figures[0]:.3f} s, load {os.getloadavg()[0]:.1f}", file=sys.stderr, flush=True)
                 best[what] = min(best.get(what, figures), figures)
     print(f"{'':44} {'wall s':>8} {'CPU s':>8} {'peak MB':>8}")
     for what, (wall, cpu, memory) in best.items():

@@ -21,7 +21,7 @@ pub(super) struct Sink {
     file: Option<fs::File>,
     executable: bool,
     hash: Sha256,
-    checksum: flate2::Crc,
+    checksum: crc32fast::Hasher,
     pub(super) size: u64,
     pub(super) record: Option<Vec<u8>>,
 }
@@ -33,7 +33,7 @@ impl Sink {
             file: None,
             executable: in_program_folder(&member.name),
             hash: Sha256::new(),
-            checksum: flate2::Crc::new(),
+            checksum: crc32fast::Hasher::new(),
             size: 0,
             record: record.then(Vec::new),
         }
@@ -128,7 +128,7 @@ impl Sink {
             let (name, expected) = (member.name.clone(), member.size);
             return Err(Damage::MemberSize { name, expected, found: self.size }.into());
         }
-        if self.checksum.sum() != member.crc32 {
+        if self.checksum.clone().finalize() != member.crc32 {
             return Err(Damage::Checksum(member.name.clone()).into());
         }
         Ok(File {

@@ -123,7 +123,7 @@ fn a_run_killed_at_any_checkpoint_is_followed_by_one_that_succeeds() {
         "prefix-staged",
         "prefix-published",
     ] {
-        for pass in 1..=4 {
+        for pass in 1..=if rounds(0) > 0 { 4 } else { 1 } {
             world.wipe();
             let at = format!("{point}:{pass}");
             let mut child = world.install().env("CUENV_TEST_KILL_AT", &at).spawn().unwrap();
@@ -348,23 +348,21 @@ fn a_flipped_byte_is_always_an_integrity_failure() {
 fn servers_that_falter_are_borne_with() {
     let world = World::new(1 << 20);
     let whole = world.tree();
-    let cases: Vec<(&str, Vec<(usize, Fault)>, i32)> = vec![
-        ("busy twice", vec![(2, Fault::Status(503, None))], 0),
-        ("asks to wait", vec![(1, Fault::Status(429, Some("1".into())))], 0),
-        ("cuts three times", vec![(3, Fault::DropAfter(200_000))], 0),
-        ("is always cut", vec![(usize::MAX, Fault::DropAfter(0))], 4),
-        ("falls silent", vec![(1, Fault::StallAfter(100_000))], 0),
-        ("is slow but moves", vec![(1, Fault::Slow(100_000, Duration::from_millis(100)))], 0),
-        ("has nothing", vec![(usize::MAX, Fault::Status(404, None))], 4),
-        ("is broken", vec![(usize::MAX, Fault::Status(500, None))], 4),
-        ("turns in circles", vec![(usize::MAX, Fault::Redirect("{path}".into()))], 4),
+    let cases = [
+        ("busy twice", 2, Fault::Status(503, None), 0),
+        ("asks to wait", 1, Fault::Status(429, Some("1".into())), 0),
+        ("cuts three times", 3, Fault::DropAfter(200_000), 0),
+        ("is always cut", usize::MAX, Fault::DropAfter(0), 4),
+        ("falls silent", 1, Fault::StallAfter(100_000), 0),
+        ("is slow but moves", 1, Fault::Slow(100_000, Duration::from_millis(100)), 0),
+        ("has nothing", usize::MAX, Fault::Status(404, None), 4),
+        ("is broken", usize::MAX, Fault::Status(500, None), 4),
+        ("turns in circles", usize::MAX, Fault::Redirect("{path}".into()), 4),
     ];
-    for (what, faults, code) in cases {
+    for (what, times, fault, code) in cases {
         world.wipe();
         world.index.clear_faults();
-        for (times, fault) in faults {
-            world.index.fault("/nvidia_cudnn", times, fault);
-        }
+        world.index.fault("/nvidia_cudnn", times, fault);
         let mut command = world.install();
         let output = command.env("CUENV_HTTP_TIMEOUT", "1").output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
