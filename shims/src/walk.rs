@@ -159,6 +159,8 @@ impl Walk {
                 let pin = Pin::parse(&text).map_err(broken)?;
                 walk.found.push(Found { path, kind: PinKind::Cuenv, pin });
                 if !all {
+                    // Only a nearer `.cuenv` could win now.
+                    walk.watched.retain(|path| path.ends_with(names::PIN_FILE));
                     return Ok(());
                 }
             }

@@ -25,6 +25,7 @@ mod faults;
 mod hook;
 mod host;
 mod installer;
+mod launchers;
 mod loader;
 mod loader_wheels;
 mod machines;

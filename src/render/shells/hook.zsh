@@ -15,7 +15,10 @@ __cuenv_look() {
     __cuenv_now="$__cuenv_now|$file:"
     if [[ -f $file && -r $file ]]; then
       count=0 most=100
-      case $file in */.cuenv.lock | */activation) most=8 ;; esac
+      case $file in
+        */activation) most=3 ;;
+        */.cuenv.lock) most=7 ;;
+      esac
       while (( count < most )) && { IFS= read -r line || [[ -n $line ]] }; do
         __cuenv_now="$__cuenv_now$line|"
         (( count += 1 ))
