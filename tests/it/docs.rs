@@ -1,0 +1,403 @@
+//! The book: its generated pages must be what the program says, and what it tells people to type must be understood.
+//!
+//! `UPDATE_DOCS=1 cargo test --test it docs` writes the generated pages.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::{Arg, Command, CommandFactory as _};
+use cuenv::catalog::{Catalog, ProjectCatalog};
+use cuenv::cli::args::Cli;
+use cuenv::cli::exit::Exit;
+use cuenv::domain::manifest::framework::CudnnWish;
+use cuenv::settings::variables::VARIABLES;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Compares a generated page with the file, or writes it.
+#[track_caller]
+fn page(name: &str, text: &str) {
+    let path = root().join("docs/reference").join(name);
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, text).unwrap();
+    }
+    let found = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        found == text,
+        "docs/reference/{name} is not what the program says: run `UPDATE_DOCS=1 cargo test --test it docs`"
+    );
+}
+
+const GENERATED: &str =
+    "<!-- Generated from the program: UPDATE_DOCS=1 cargo test --test it docs -->\n\n";
+
+#[test]
+fn the_command_reference_is_current() {
+    let mut root = Cli::command();
+    root.build();
+    let mut text = format!("{GENERATED}# Commands\n\n");
+    text.push_str("Every command also takes the [global options](#global-options).\n");
+    for command in root.get_subcommands().filter(|command| !command.is_hide_set()) {
+        describe(command, "cuenv", 2, &mut text);
+    }
+    text.push_str("\n## Global options\n\n");
+    options(root.get_arguments().filter(|arg| arg.is_global_set()), &mut text);
+    page("commands.md", &text);
+}
+
+fn describe(command: &Command, above: &str, depth: usize, text: &mut String) {
+    let name = format!("{above} {}", command.get_name());
+    let _ = write!(text, "\n{} {name}\n\n", "#".repeat(depth));
+    let about = command.get_long_about().or(command.get_about());
+    let _ = writeln!(text, "{}\n", about.unwrap().to_string().trim());
+    let aliases: Vec<_> = command.get_visible_aliases().map(|alias| format!("`{alias}`")).collect();
+    if !aliases.is_empty() {
+        let _ = writeln!(text, "Also: {}\n", aliases.join(", "));
+    }
+    if !command.has_subcommands() {
+        let usage = command.clone().render_usage().to_string();
+        let _ = writeln!(text, "```text\n{}\n```\n", usage.trim_start_matches("Usage: ").trim());
+        options(command.get_arguments().filter(|arg| !arg.is_global_set()), text);
+    }
+    if let Some(after) = command.get_after_help() {
+        let _ = writeln!(text, "\n```text\n{}\n```", after.to_string().trim());
+    }
+    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+        describe(sub, &name, depth + 1, text);
+    }
+}
+
+fn options<'a>(args: impl Iterator<Item = &'a Arg>, text: &mut String) {
+    let mut rows = String::new();
+    for arg in args.filter(|arg| !arg.is_hide_set() && arg.get_id() != "help") {
+        let value = arg.get_value_names().map_or_else(
+            || arg.get_id().to_string().to_uppercase(),
+            |names| names.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "),
+        );
+        let mut name = match (arg.get_short(), arg.get_long()) {
+            (Some(short), Some(long)) => format!("-{short}, --{long}"),
+            (None, Some(long)) => format!("--{long}"),
+            (Some(short), None) => format!("-{short}"),
+            (None, None) => value.clone(),
+        };
+        if arg.get_action().takes_values() && !arg.is_positional() {
+            let _ = write!(name, " {value}");
+        }
+        let mut help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+        let possible: Vec<_> = arg
+            .get_possible_values()
+            .iter()
+            .map(|value| format!("`{}`", value.get_name()))
+            .collect();
+        if !possible.is_empty() && arg.get_action().takes_values() {
+            let _ = write!(help, " ({})", possible.join(", "));
+        }
+        let _ = writeln!(rows, "| `{name}` | {} |", help.replace('\n', " ").replace('|', "\\|"));
+    }
+    if !rows.is_empty() {
+        let _ = write!(text, "| | |\n|---|---|\n{rows}");
+    }
+}
+
+#[test]
+fn the_exit_code_and_variable_references_are_current() {
+    let mut text = format!("{GENERATED}# Exit codes\n\n| code | meaning |\n|---|---|\n");
+    let mut table = String::new();
+    for (exit, meaning) in Exit::ALL {
+        let _ = writeln!(table, "| {} | {meaning} |", exit.code());
+    }
+    text.push_str(&table);
+    text.push_str(
+        "\nShims and `cuenv exec` replace themselves by the program they run, so every other code is the program's own.\n\
+         With `--json` a failure is also a document on standard output: `{\"schema\": 1, \"error\": {\"exit\": …, \"message\": …, \
+         \"causes\": […], \"hints\": […]}}`.\n",
+    );
+    page("exit-codes.md", &text);
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    assert!(readme.contains(&table), "the table in README.md differs:\n{table}");
+
+    let mut text = format!(
+        "{GENERATED}# Variables\n\nAn empty variable counts as unset. A variable wins over the settings file, and an option over a \
+         variable.\n\n| variable | what it does |\n|---|---|\n"
+    );
+    for variable in VARIABLES {
+        let _ = writeln!(text, "| `{}` | {} |", variable.name, variable.about);
+    }
+    text.push_str(
+        "\nRead as well: `NO_COLOR`, `CLICOLOR_FORCE`, `TERM`; `UV_INDEX_URL`, `PIP_INDEX_URL`, pip.conf and `.netrc`; \
+         `HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY`; `SSL_CERT_FILE`; `XDG_DATA_HOME`, `XDG_CACHE_HOME`, `XDG_STATE_HOME`, \
+         `XDG_CONFIG_HOME`.\n",
+    );
+    page("variables.md", &text);
+}
+
+#[test]
+fn the_compatibility_tables_are_current() {
+    let catalog = Catalog::builtin();
+    let project = ProjectCatalog::builtin();
+    let mark = |verified: bool| if verified { "" } else { "\\*" };
+    let mut text = format!(
+        "{GENERATED}# What fits together\n\nAs this version of cuenv knows it, collected on {}. Every fact and its source is in `manifests/`. \
+         `*`: not read for this very release, but between neighbours that were.\n",
+        catalog.releases.collected
+    );
+
+    text.push_str("\n## CUDA releases\n\nThe driver is the one that a release was made with; the oldest that runs it at all is the second table's.\n\n");
+    text.push_str("| CUDA | driver | GPUs that nvcc knows | nvcc as a wheel | newest gcc | glibc |\n|---|---|---|---|---|---|\n");
+    for release in catalog.releases().iter().rev() {
+        let driver = release.driver.as_ref().map_or_else(
+            || format!("R{}", release.driver_branch),
+            |driver| format!("{driver}{}", mark(release.driver_verified)),
+        );
+        let _ = writeln!(
+            text,
+            "| {} | {driver} | {} – {}{} | {} | {} | {}{} |",
+            release.version,
+            release.cc_min,
+            release.cc_max,
+            mark(release.cc_verified),
+            if release.nvcc { "yes" } else { "no" },
+            release.gcc_max.map_or_else(String::new, |gcc| gcc.to_string()),
+            release.glibc,
+            mark(!release.glibc_sampled),
+        );
+    }
+    text.push_str("\n| CUDA major | oldest driver |\n|---|---|\n");
+    for floor in &catalog.releases.minor_compat {
+        let _ = writeln!(text, "| {} | {} |", floor.cuda_major, floor.driver);
+    }
+
+    text.push_str("\n## cuDNN\n\nWith the CUDA releases of its support matrix; a build for CUDA 12 or 13 runs with later minors of its major too.\n\n");
+    text.push_str("| cuDNN | CUDA | GPUs | x86_64 | aarch64 |\n|---|---|---|---|---|\n");
+    for release in catalog.cudnn_releases().iter().rev() {
+        for build in &release.builds {
+            let there = |wheel: bool| if wheel { "yes" } else { "no" };
+            let _ = writeln!(
+                text,
+                "| {} | {} – {}{} | {} – {}{} | {} | {} |",
+                release.version,
+                build.cuda_min,
+                build.cuda_max,
+                mark(build.cuda_verified),
+                build.cc_min,
+                build.cc_max,
+                mark(build.cc_verified),
+                there(build.linux_x86_64.is_some()),
+                there(build.linux_aarch64.is_some()),
+            );
+        }
+    }
+
+    text.push_str("\n## GPUs\n\n| compute capability | architecture | CUDA | cuDNN | models |\n|---|---|---|---|---|\n");
+    let or = |version: Option<&cuenv::domain::version::Version>| {
+        version.map_or_else(String::new, ToString::to_string)
+    };
+    for gpu in &catalog.gpus.compute_capability {
+        let mut models: Vec<_> = catalog
+            .gpus
+            .gpu
+            .iter()
+            .filter(|model| model.cc == gpu.cc)
+            .map(|model| model.model.as_str())
+            .collect();
+        models.truncate(6);
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} – {} | {} – {}{} | {} |",
+            gpu.cc,
+            gpu.arch,
+            gpu.first_cuda,
+            or(gpu.last_cuda.as_ref()),
+            or(gpu.first_cudnn.as_ref()),
+            or(gpu.last_cudnn.as_ref()),
+            if gpu.last_cudnn.is_some() { mark(gpu.last_cudnn_verified) } else { "" },
+            models.join(", "),
+        );
+    }
+
+    text.push_str("\n## Frameworks\n\nWhat each build wants. A version that is not listed is treated as the nearest older one.\n\n");
+    let mut frameworks: BTreeMap<&str, Vec<_>> = BTreeMap::new();
+    for release in &project.frameworks.release {
+        frameworks.entry(&release.framework).or_default().push(release);
+    }
+    for (name, releases) in frameworks {
+        let _ = write!(text, "\n### {name}\n\n| versions | CUDA | cuDNN | |\n|---|---|---|---|\n");
+        for release in releases.iter().rev() {
+            let cuda = match (&release.cuda_min, &release.cuda) {
+                (Some(low), Some(cuda)) => format!("{cuda} (from {low})"),
+                (Some(low), None) => format!("from {low}"),
+                (None, Some(cuda)) => cuda.to_string(),
+                (None, None) if release.via.is_empty() => String::new(),
+                (None, None) => format!("as {}", release.via.join(", ")),
+            };
+            let cudnn = match &release.cudnn {
+                Some(CudnnWish::AtLeast(version)) => {
+                    format!("{version}{}", if release.cudnn_optional { " (optional)" } else { "" })
+                }
+                Some(CudnnWish::None) => "none".to_owned(),
+                None => String::new(),
+            };
+            let build = [release.extra.as_deref(), release.local.as_deref()];
+            let build: Vec<_> = build.into_iter().flatten().collect();
+            let versions = format!("{}", release.versions);
+            let _ = writeln!(
+                text,
+                "| {versions}{} | {cuda} | {cudnn} | {} |",
+                mark(release.verified),
+                build.join(", ")
+            );
+        }
+    }
+    page("compatibility.md", &text);
+}
+
+/// Every Markdown page that people read.
+fn pages() -> Vec<PathBuf> {
+    fn walk(directory: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                walk(&path, found);
+            } else if path.extension().is_some_and(|extension| extension == "md") {
+                found.push(path);
+            }
+        }
+    }
+    let mut found = vec![root().join("README.md")];
+    walk(&root().join("docs"), &mut found);
+    found
+}
+
+/// The command lines of `cuenv` in a page: in fenced blocks and in inline code.
+fn mentions(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut fence: Option<String> = None;
+    for line in text.lines() {
+        if let Some(kind) = line.trim().strip_prefix("```") {
+            fence = if fence.is_some() { None } else { Some(kind.to_owned()) };
+            continue;
+        }
+        match fence.as_deref() {
+            Some("sh" | "console" | "dockerfile" | "ini") => {
+                let line = line.split(" #").next().unwrap();
+                found
+                    .extend(line.split(&['&', ';', '|', '(', ')', '`'][..]).filter_map(command_of));
+            }
+            Some(_) => {}
+            None => found.extend(line.split('`').skip(1).step_by(2).filter_map(command_of)),
+        }
+    }
+    found
+}
+
+fn command_of(text: &str) -> Option<String> {
+    let mut words = text.split_whitespace();
+    // What may stand before it: variables, sudo, launchers, a path.
+    let at = words
+        .position(|word| word == "cuenv" || (word.ends_with("/cuenv") && !word.contains('=')))?;
+    let before: Vec<_> = text.split_whitespace().take(at).collect();
+    let launcher = |word: &&str| {
+        word.contains('=')
+            || word.starts_with('-')
+            || ["$", "sudo", "srun", "mpirun", "eval", "\"$", "exec", "RUN", "ssh", "host"]
+                .contains(word)
+    };
+    if !before.iter().all(launcher) {
+        return None;
+    }
+    let rest: Vec<_> = words.take_while(|word| !word.starts_with('>') && *word != "2>&1").collect();
+    Some(rest.join(" "))
+}
+
+#[test]
+fn every_command_that_the_pages_name_is_understood() {
+    let placeholders = [
+        ("NAME", "site"),
+        ("PATH", "/opt/cuda"),
+        ("SPEC", "12.4"),
+        ("FILE", "toolchain.tar.zst"),
+        ("DIR", "there"),
+        ("TOOL", "nvcc"),
+        ("SHELL", "bash"),
+        ("TOPIC", "nvcc"),
+        ("COMMAND", "use"),
+        ("...", "prog"),
+        ("…", "prog"),
+        ("TEXT", "text"),
+    ];
+    let mut wrong = Vec::new();
+    let mut seen = 0;
+    for path in pages() {
+        let text = fs::read_to_string(&path).unwrap();
+        for mention in mentions(&text) {
+            let words = mention.split(' ').map(|word| {
+                let word = word.trim_matches(&['"', '\''][..]);
+                placeholders
+                    .iter()
+                    .find(|(name, _)| *name == word)
+                    .map_or(word, |(_, stand_in)| stand_in)
+            });
+            let words: Vec<_> =
+                std::iter::once("cuenv").chain(words.filter(|word| !word.is_empty())).collect();
+            if words.len() == 1 {
+                continue;
+            }
+            seen += 1;
+            if let Err(error) = Cli::command().try_get_matches_from(&words) {
+                use clap::error::ErrorKind::{
+                    DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion,
+                };
+                // A command named without its arguments is a name, not a line to type.
+                let named = words.len() == 2
+                    && error.kind() == clap::error::ErrorKind::MissingRequiredArgument;
+                if named
+                    || matches!(
+                        error.kind(),
+                        DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand
+                    )
+                {
+                    continue;
+                }
+                wrong.push(format!(
+                    "{}: `cuenv {mention}`: {:?}",
+                    path.strip_prefix(root()).unwrap().display(),
+                    error.kind()
+                ));
+            }
+        }
+    }
+    assert!(seen > 40, "only {seen} command lines were found: the search is broken");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn links_between_pages_lead_somewhere_and_every_page_is_in_the_summary() {
+    let summary = fs::read_to_string(root().join("docs/SUMMARY.md")).unwrap();
+    let mut wrong = Vec::new();
+    for path in pages() {
+        let text = fs::read_to_string(&path).unwrap();
+        for (at, _) in text.match_indices("](") {
+            let target = text[at + 2..].split(')').next().unwrap();
+            let file = target.split('#').next().unwrap();
+            if !file.is_empty()
+                && !target.contains("://")
+                && !path.parent().unwrap().join(file).exists()
+            {
+                wrong.push(format!("{}: {target}", path.display()));
+            }
+        }
+        if let Ok(inside) = path.strip_prefix(root().join("docs"))
+            && inside != Path::new("SUMMARY.md")
+            && inside != Path::new("performance.md")
+            && !inside.starts_with("design")
+            && !summary.contains(&format!("({})", inside.display()))
+        {
+            wrong.push(format!("{} is not in docs/SUMMARY.md", inside.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
