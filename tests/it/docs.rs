@@ -331,7 +331,8 @@ fn every_command_that_the_pages_name_is_understood() {
     ];
     let mut wrong = Vec::new();
     let mut seen = 0;
-    for path in pages() {
+    // The command reference is generated from the help texts, which may name a command in passing.
+    for path in pages().into_iter().filter(|path| !path.ends_with("reference/commands.md")) {
         let text = fs::read_to_string(&path).unwrap();
         for mention in mentions(&text) {
             let words = mention.split(' ').map(|word| {
