@@ -4,7 +4,9 @@
 //! to do before it does it, so that the one that ended it is known; the next child goes on behind that one.
 
 mod child;
+mod compute;
 mod files;
+mod gpu;
 mod report;
 mod toolchain;
 mod versions;
@@ -19,13 +21,16 @@ use std::time::Duration;
 use crate::context::Context;
 use crate::platform::lines::{self, Ending};
 
-pub use child::load;
+pub use child::{Computed, Event, compute_with, load};
 pub use files::{Error as FilesError, check_files};
-pub use report::{Library, Report, Verdict};
+pub use report::{Gpu, Library, Report, Verdict};
 pub use toolchain::Error as ToolchainError;
 
 /// The hidden subcommand that the child is started with.
 pub const CHILD: &str = "__load";
+
+/// The one that computes.
+const COMPUTE: &str = "--compute";
 
 /// A library that says nothing for so long hangs. Device code of hundreds of megabytes is read from a cold disk meanwhile.
 const SILENCE: Duration = Duration::from_mins(2);
@@ -67,8 +72,8 @@ pub enum Error {
     NoExe,
 }
 
-/// Verifies the toolchain of `spec`, or the one that holds here.
-pub fn verify(cx: &Context<'_>, spec: Option<&str>) -> Result<Report, Error> {
+/// Verifies the toolchain of `spec`, or the one that holds here; with `compute` also on the GPU, if there is one.
+pub fn verify(cx: &Context<'_>, spec: Option<&str>, compute: bool) -> Result<Report, Error> {
     let found = toolchain::find(cx, spec)?;
     let names = libraries(&found.prefix).map_err(Error::Read)?;
     if names.is_empty() {
@@ -103,7 +108,9 @@ pub fn verify(cx: &Context<'_>, spec: Option<&str>) -> Result<Report, Error> {
         }
     }
     libraries.sort_by(|a, b| a.name.cmp(&b.name));
+    let gpu = if compute { computed(exe, &found, &libraries)? } else { Gpu::default() };
     Ok(Report {
+        gpu,
         toolchain: found.toolchain,
         prefix: found.prefix,
         because: found.because,
@@ -111,11 +118,49 @@ pub fn verify(cx: &Context<'_>, spec: Option<&str>) -> Result<Report, Error> {
     })
 }
 
+/// Computes with every library that was loaded and for which a computation is known.
+fn computed(exe: &Path, found: &toolchain::Found, libraries: &[Library]) -> Result<Gpu, Error> {
+    let mut rest: Vec<String> = libraries
+        .iter()
+        .filter(|library| {
+            library.verdict == Verdict::Ok && compute::step_for(&library.name).is_some()
+        })
+        .map(|library| library.name.clone())
+        .collect();
+    let mut all = Vec::new();
+    while !rest.is_empty() {
+        let mut seen = Seen::default();
+        let mut args = vec![OsString::from(CHILD), OsString::from(COMPUTE)];
+        args.extend(rest.iter().map(OsString::from));
+        let environment = found.environment.clone();
+        let finished = lines::run(exe, &args, environment, SILENCE, &mut |line| seen.take(line))
+            .map_err(Error::Child)?;
+        if let Some(why) = seen.no_gpu {
+            return Ok(Gpu { missing: Some(why), computed: all });
+        }
+        let how = ending(&finished.ending, &finished.stderr);
+        let before = rest.len();
+        rest.retain(|name| !seen.computed.iter().any(|computed| computed.library == *name));
+        all.append(&mut seen.computed);
+        let crashed = seen.begun.filter(|name| rest.contains(name));
+        let crashed = crashed.or_else(|| (rest.len() == before).then(|| rest[0].clone()));
+        if let Some(name) = crashed {
+            rest.retain(|other| *other != name);
+            let what = compute::step_for(&name).map_or("", |step| step.name).to_owned();
+            all.push(Computed { library: name, what, error: Some(how) });
+        }
+    }
+    all.sort_by(|a, b| a.library.cmp(&b.library));
+    Ok(Gpu { missing: None, computed: all })
+}
+
 /// What the child has said so far.
 #[derive(Default)]
 struct Seen {
     begun: Option<String>,
     loaded: BTreeMap<String, child::Loaded>,
+    computed: Vec<Computed>,
+    no_gpu: Option<String>,
 }
 
 impl Seen {
@@ -126,6 +171,8 @@ impl Seen {
             Ok(child::Event::Loaded(loaded)) => {
                 self.loaded.insert(loaded.name.clone(), loaded);
             }
+            Ok(child::Event::NoGpu(why)) => self.no_gpu = Some(why),
+            Ok(child::Event::Computed(computed)) => self.computed.push(computed),
             Err(_) => {}
         }
     }

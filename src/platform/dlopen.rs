@@ -52,11 +52,11 @@ pub enum Returns {
 
 /// A C function: its symbol and its signature.
 #[derive(Clone, Copy, Debug)]
-pub struct Function {
+pub struct Function<'a> {
     /// The symbol.
     pub name: &'static str,
     /// What it takes.
-    pub takes: &'static [Kind],
+    pub takes: &'a [Kind],
     /// What it returns.
     pub returns: Returns,
 }
@@ -158,7 +158,7 @@ impl Library {
     }
 
     /// Calls a function.
-    pub fn call(&self, function: &Function, args: &mut [Arg<'_>]) -> Result<Returned, DlError> {
+    pub fn call(&self, function: &Function<'_>, args: &mut [Arg<'_>]) -> Result<Returned, DlError> {
         check(function, args)?;
         let mut arrays: Vec<Vec<*const c_void>> = Vec::new();
         let mut words = [0u64; MOST];
@@ -221,7 +221,7 @@ fn words(error: &libloading::Error) -> String {
     text.trim().to_owned()
 }
 
-fn check(function: &Function, args: &[Arg<'_>]) -> Result<(), DlError> {
+fn check(function: &Function<'_>, args: &[Arg<'_>]) -> Result<(), DlError> {
     let misfit = |place| DlError::Misfit { symbol: function.name, place };
     if args.len() != function.takes.len() || args.len() > MOST {
         return Err(misfit(args.len()));
@@ -259,7 +259,7 @@ fn check(function: &Function, args: &[Arg<'_>]) -> Result<(), DlError> {
 mod tests {
     use super::{Arg, DlError, Function, Kind, Library, Returned, Returns};
 
-    const STRNLEN: Function = Function {
+    const STRNLEN: Function<'_> = Function {
         name: "strnlen",
         takes: &[Kind::Sized(1), Kind::Number],
         returns: Returns::Size,

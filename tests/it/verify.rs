@@ -45,12 +45,12 @@ fn libraries_of_the_prefix_pass_and_tell_their_versions() {
         ("libcublasLt.so.12", lt),
         ("libother.so.1", Library::new("libother.so.1")),
     ]);
-    let ran = sandbox.cuenv(["verify"]).succeeds();
+    let ran = sandbox.cuenv(["verify", "--no-gpu"]).succeeds();
     assert!(line(&ran, "libcudnn.so.9").contains("9.1.0"), "{}", ran.stdout);
     assert!(line(&ran, "libcublasLt.so.12").contains("12.4.5"));
     assert!(line(&ran, "libother.so.1").ends_with("lib/libother.so.1"));
     assert!(ran.stdout.ends_with("3 loaded from the prefix\n"), "{}", ran.stdout);
-    let json = sandbox.cuenv(["verify", "12.4+cudnn9", "--json"]).succeeds().json();
+    let json = sandbox.cuenv(["verify", "--no-gpu", "12.4+cudnn9", "--json"]).succeeds().json();
     let libraries = json["libraries"].as_array().unwrap();
     let first = libraries.iter().find(|library| library["name"] == "libcudnn.so.9").unwrap();
     assert_eq!(first["verdict"], "ok");
@@ -62,7 +62,7 @@ fn libraries_of_the_prefix_pass_and_tell_their_versions() {
 fn a_library_that_wants_the_driver_is_a_note() {
     let engines = Library::new("libcudnn_engines.so.9").needs("libcuda.so.1");
     let (sandbox, _) = installed(&[cudnn(), ("libcudnn_engines.so.9", engines)]);
-    let ran = sandbox.cuenv(["verify"]);
+    let ran = sandbox.cuenv(["verify", "--no-gpu"]);
     // With a driver it simply loads.
     let ran = ran.succeeds();
     let text = line(&ran, "libcudnn_engines.so.9");
@@ -81,7 +81,7 @@ fn what_cannot_load_is_named_with_the_loaders_words() {
         ("liba.so.1", wants),
         ("libb.so.1", Library::new("libb.so.1").needs("libz-no-such.so.1")),
     ]);
-    let ran = sandbox.cuenv(["verify"]).code(7);
+    let ran = sandbox.cuenv(["verify", "--no-gpu"]).code(7);
     assert!(line(&ran, "liba.so.1").contains("FAILED: "), "{}", ran.stdout);
     assert!(
         line(&ran, "liba.so.1").contains("undefined symbol: gone, version libcudnn.so.9"),
@@ -99,7 +99,7 @@ fn a_library_that_crashes_takes_no_other_with_it() {
         ("libbad.so.1", Library::new("libbad.so.1").crashes()),
         cudnn(),
     ]);
-    let ran = sandbox.cuenv(["verify"]).code(7);
+    let ran = sandbox.cuenv(["verify", "--no-gpu"]).code(7);
     assert!(
         line(&ran, "libbad.so.1").contains("CRASHED: it ended the process by signal"),
         "{}",
@@ -119,7 +119,7 @@ fn a_library_from_elsewhere_is_wrong() {
     // The one thing that outranks the computed environment and is not cuenv's to change.
     let sandbox =
         sandbox.with_env("LD_PRELOAD", stranger.join("libcudnn.so.9").display().to_string());
-    let ran = sandbox.cuenv(["verify"]).code(7);
+    let ran = sandbox.cuenv(["verify", "--no-gpu"]).code(7);
     let text = line(&ran, "libcudnn.so.9");
     assert!(
         text.contains("9.10.2")
@@ -136,14 +136,14 @@ fn the_users_own_library_path_does_not_win() {
     let other = Library::new("libcudnn.so.9").function("cudnnGetVersion", 91002);
     fs::write(stranger.join("libcudnn.so.9"), other.bytes()).unwrap();
     let sandbox = sandbox.with_env("LD_LIBRARY_PATH", stranger.display().to_string());
-    let ran = sandbox.cuenv(["verify"]).succeeds();
+    let ran = sandbox.cuenv(["verify", "--no-gpu"]).succeeds();
     assert!(line(&ran, "libcudnn.so.9").contains("9.1.0"));
 }
 
 #[test]
 fn what_is_not_there_is_said_with_the_command() {
     let sandbox = Sandbox::new();
-    let ran = sandbox.cuenv(["verify"]).code(3);
+    let ran = sandbox.cuenv(["verify", "--no-gpu"]).code(3);
     assert!(ran.stderr.contains("no toolchain holds here"), "{}", ran.stderr);
     let ran = sandbox.cuenv(["verify", "12.4+cudnn9"]).code(3);
     assert!(ran.stderr.contains("`cuenv install 12.4+cudnn9`"), "{}", ran.stderr);

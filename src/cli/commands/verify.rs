@@ -17,11 +17,17 @@ pub struct Args {
     /// Fetch broken wheels again and build the prefix anew
     #[arg(long, requires = "files")]
     repair: bool,
+    /// Load only; compute nothing, though there is a GPU
+    #[arg(long)]
+    no_gpu: bool,
 }
 
 /// Open libraries in this process and report each
 #[derive(Debug, clap::Args)]
 pub struct Load {
+    /// Compute with them
+    #[arg(long)]
+    compute: bool,
     names: Vec<String>,
 }
 
@@ -32,18 +38,23 @@ pub(crate) fn run(cx: &Context<'_>, args: &Args, output: &Output) -> Result<Exit
         let whole = report.faults.is_empty() || report.repaired;
         return Ok(if whole { Exit::Ok } else { Exit::Findings });
     }
-    let report = verify::verify(cx, args.spec.as_deref())?;
+    let report = verify::verify(cx, args.spec.as_deref(), !args.no_gpu)?;
     output.report(&report)?;
     Ok(if report.has_problems() { Exit::Findings } else { Exit::Ok })
 }
 
 pub(crate) fn load(args: &Load, output: &Output) -> Result<Exit, Failure> {
     let mut result = Ok(());
-    verify::load(&args.names, &mut |event| {
+    let mut say = |event: &verify::Event| {
         let line = serde_json::to_string(event).expect("events are plain data");
         if result.is_ok() {
             result = output.text(&line);
         }
-    });
+    };
+    if args.compute {
+        verify::compute_with(&args.names, &mut say);
+    } else {
+        verify::load(&args.names, &mut say);
+    }
     result.map(|()| Exit::Ok)
 }

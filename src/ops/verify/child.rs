@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::versions;
+use super::gpu::Gpu;
+use super::{compute, versions};
 use crate::platform::dlopen::Library;
 use crate::platform::maps::mapped_files;
 
@@ -15,6 +16,21 @@ pub enum Event {
     Begin(String),
     /// What came of it.
     Loaded(Loaded),
+    /// There is no GPU to compute with, and why.
+    NoGpu(String),
+    /// What came of a computation.
+    Computed(Computed),
+}
+
+/// What came of a computation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Computed {
+    /// The library's file name.
+    pub library: String,
+    /// What was computed.
+    pub what: String,
+    /// What went wrong; absent: the result is right.
+    pub error: Option<String>,
 }
 
 /// What came of opening one library.
@@ -51,6 +67,23 @@ pub fn load(names: &[String], say: &mut dyn FnMut(&Event)) {
             }
         }
         say(&Event::Loaded(loaded));
+    }
+}
+
+/// Computes something with each of the libraries, in this process.
+pub fn compute_with(names: &[String], say: &mut dyn FnMut(&Event)) {
+    let gpu = match Gpu::open() {
+        Ok(gpu) => gpu,
+        Err(why) => {
+            say(&Event::NoGpu(why));
+            return;
+        }
+    };
+    for name in names {
+        say(&Event::Begin(name.clone()));
+        let what = compute::step_for(name).map_or("", |step| step.name).to_owned();
+        let error = compute::run(&gpu, name).err();
+        say(&Event::Computed(Computed { library: name.clone(), what, error }));
     }
 }
 

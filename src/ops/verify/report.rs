@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use super::child::Computed;
+
 /// The verdict on a toolchain.
 #[derive(Debug, Serialize)]
 pub struct Report {
@@ -16,6 +18,17 @@ pub struct Report {
     pub because: String,
     /// Its libraries, by name.
     pub libraries: Vec<Library>,
+    /// What was computed.
+    pub gpu: Gpu,
+}
+
+/// What was computed on the GPU.
+#[derive(Debug, Default, Serialize)]
+pub struct Gpu {
+    /// Why nothing was computed; absent: there is a GPU.
+    pub missing: Option<String>,
+    /// The computations.
+    pub computed: Vec<Computed>,
 }
 
 /// The verdict on one library.
@@ -67,6 +80,7 @@ impl Report {
     /// Whether anything is wrong.
     pub fn has_problems(&self) -> bool {
         self.libraries.iter().any(Library::is_problem)
+            || self.gpu.computed.iter().any(|computed| computed.error.is_some())
     }
 }
 
@@ -119,6 +133,21 @@ impl fmt::Display for Report {
         if bad > 0 {
             write!(f, ", {bad} wrong")?;
         }
-        writeln!(f)
+        writeln!(f)?;
+        let wrong = self.gpu.computed.iter().filter(|computed| computed.error.is_some()).count();
+        for computed in &self.gpu.computed {
+            write!(f, "  {:width$}  {}: ", computed.library, computed.what)?;
+            match &computed.error {
+                None => writeln!(f, "right")?,
+                Some(error) => writeln!(f, "WRONG: {error}")?,
+            }
+        }
+        match &self.gpu.missing {
+            Some(why) => writeln!(f, "nothing was computed, for there is no GPU here ({why})"),
+            None if self.gpu.computed.is_empty() => Ok(()),
+            None => {
+                writeln!(f, "{} computations on the GPU, {wrong} wrong", self.gpu.computed.len())
+            }
+        }
     }
 }
