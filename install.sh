@@ -497,7 +497,7 @@ discard_tree() {
     */cuenv) set -- "$1" ;;
     # CUENV_HOME may be any directory, so only what cuenv itself puts there goes.
     *)
-        for entry in active bin cache config env env.fish install-receipt links locks shims state store tmp toolchains; do
+        for entry in active bin cache config env env.fish install-receipt links locks previous shims state store tmp toolchains; do
             [ ! -e "$1/$entry" ] || set -- "$@" "$1/$entry"
         done
         shift

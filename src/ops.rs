@@ -24,6 +24,7 @@ pub mod project_install;
 pub mod resolve;
 pub mod selection;
 pub mod self_uninstall;
+pub mod self_update;
 pub mod shim;
 pub mod uninstall;
 pub mod verify;

@@ -36,7 +36,7 @@ pub struct Layout {
 
 impl Layout {
     /// Everything that may lie directly under `CUENV_HOME`.
-    pub const ROOT_ENTRIES: [&str; 14] = [
+    pub const ROOT_ENTRIES: [&str; 15] = [
         "active",
         "bin",
         "cache",
@@ -46,6 +46,7 @@ impl Layout {
         "install-receipt",
         "links",
         "locks",
+        "previous",
         "shims",
         "state",
         "store",

@@ -37,6 +37,10 @@ pub const VARIABLES: &[Variable] = &[
         "CUENV_CA_BUNDLE",
         "A file or directory of certificate authorities, added to those of the machine",
     ),
+    variable(
+        "CUENV_DOWNLOAD_BASE",
+        "Where `install.sh` and `cuenv self update` find cuenv's own releases, a mirror for example",
+    ),
     variable("CUENV_OFFLINE", "`1`: use no network"),
     variable(
         "CUENV_HTTP_TIMEOUT",

@@ -350,3 +350,49 @@ fn tells_of_another_cuenv_and_of_wrong_words() {
     let ran = ada.install(&[]).code(1);
     assert!(ran.stderr.contains("no release archive and no checkout"), "{}", ran.stderr);
 }
+
+#[test]
+fn updates_itself_from_where_it_came_and_keeps_the_old_one() {
+    let ada = Newcomer::new();
+    let before = tree(&ada.home());
+    let mirror = ada.sandbox.root().join("mirror");
+    let (from, _) = archive(&mirror.join(VERSION));
+    ada.install(&["--from", from.to_str().unwrap()]).succeeds();
+    let lost = ada.cuenv(&["self", "update"]).code(1);
+    assert!(lost.stderr.contains("nothing says where releases are"), "{}", lost.stderr);
+
+    let base = format!("file://{}", mirror.display());
+    let update = |args: &[&str]| {
+        let mut command = ada.command(ada.installed().to_str().unwrap());
+        command.args(["self", "update"]).args(args).env("CUENV_DOWNLOAD_BASE", &base);
+        Ran::of(&mut command, &ada.sandbox)
+    };
+    fs::write(mirror.join("latest"), format!("{VERSION}\n")).unwrap();
+    assert!(update(&["--check"]).succeeds().stdout.contains("is the newest"));
+
+    // A newer release: the same programs under another version.
+    fs::write(mirror.join("latest"), "99.0.0\n").unwrap();
+    let newer = mirror.join("99.0.0");
+    fs::create_dir(&newer).unwrap();
+    let name = archive_name().replace(VERSION, "99.0.0");
+    fs::copy(&from, newer.join(&name)).unwrap();
+    update(&["--check"]).code(100);
+    let wrong = "0".repeat(64);
+    fs::write(newer.join("SHA256SUMS"), format!("{wrong}  {name}\n")).unwrap();
+    let installed = tree(&ada.home());
+    let ran = update(&[]).code(5);
+    assert!(ran.stderr.contains(&format!("expected {wrong}")), "{}", ran.stderr);
+    let kept = tree(&ada.home());
+    let changed: Vec<_> = kept.iter().filter(|(path, _)| !installed.contains_key(*path)).collect();
+    assert!(changed.iter().all(|(path, _)| path.ends_with("tmp")), "{changed:?}");
+
+    fs::write(newer.join("SHA256SUMS"), format!("{}  {name}\n", sha256(&newer.join(&name))))
+        .unwrap();
+    assert!(update(&[]).succeeds().stdout.contains("by 99.0.0"));
+    assert!(ada.home().join(".local/share/cuenv/previous/cuenv").is_file());
+    let receipt =
+        fs::read_to_string(ada.home().join(".local/share/cuenv/install-receipt")).unwrap();
+    assert!(receipt.contains("\nversion 99.0.0\n"), "{receipt}");
+    ada.cuenv(&["self", "uninstall", "-y"]).succeeds();
+    assert_eq!(tree(&ada.home()), before);
+}

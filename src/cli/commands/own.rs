@@ -1,5 +1,7 @@
 //! `cuenv self`: the installation of cuenv itself.
 
+use std::path::PathBuf;
+
 use clap::Subcommand;
 
 use crate::cli::args::Global;
@@ -7,7 +9,7 @@ use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
 use crate::cli::output::Output;
 use crate::context::Context;
-use crate::ops::self_uninstall;
+use crate::ops::{self_uninstall, self_update};
 
 /// Update or remove cuenv itself
 #[derive(Debug, clap::Args)]
@@ -18,7 +20,19 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Update(Update),
     Uninstall(Uninstall),
+}
+
+/// Replace cuenv by the newest release
+#[derive(Debug, clap::Args)]
+struct Update {
+    /// Use this release archive; its SHA256SUMS lies beside it
+    #[arg(long, value_name = "ARCHIVE", conflicts_with = "check")]
+    from: Option<PathBuf>,
+    /// Only say whether there is a newer one (code 100 when there is)
+    #[arg(long)]
+    check: bool,
 }
 
 /// Remove cuenv: its programs, its directories, its lines in start-up files
@@ -39,8 +53,17 @@ pub(crate) fn run(
     output: &Output,
 ) -> Result<Exit, Failure> {
     match &args.command {
+        Command::Update(args) => update(cx, args, output),
         Command::Uninstall(args) => uninstall(cx, args, global, output),
     }
+}
+
+fn update(cx: &Context<'_>, args: &Update, output: &Output) -> Result<Exit, Failure> {
+    let request = self_update::Request { from: args.from.clone(), check: args.check };
+    let report = self_update::update(cx, &request)?;
+    output.report(&report)?;
+    let is_behind = !report.replaced && report.found != report.current;
+    Ok(if args.check && is_behind { Exit::Updates } else { Exit::Ok })
 }
 
 fn uninstall(

@@ -2,7 +2,7 @@
 
 use super::Failure;
 use crate::cli::exit::Exit;
-use crate::ops::self_uninstall;
+use crate::ops::{self_uninstall, self_update};
 
 impl From<self_uninstall::Error> for Failure {
     fn from(error: self_uninstall::Error) -> Self {
@@ -15,6 +15,31 @@ impl From<self_uninstall::Error> for Failure {
         };
         let failure = Self::new(Exit::Failed, error);
         if let Some(hint) = hint { failure.hint(hint) } else { failure }
+    }
+}
+
+impl From<self_update::Error> for Failure {
+    fn from(error: self_update::Error) -> Self {
+        use self_update::Error as E;
+        match error {
+            E::Installation(error) => error.into(),
+            E::Http(error) => error.into(),
+            E::Checkout(ref directory) => {
+                let hint = format!(
+                    "update it there: `git pull` and `./install.sh` in `{}`",
+                    directory.display()
+                );
+                Self::new(Exit::Failed, error).hint(hint)
+            }
+            E::NoBase => Self::new(Exit::Failed, error).hint(
+                "set CUENV_DOWNLOAD_BASE, or name an archive: `cuenv self update --from ARCHIVE`",
+            ),
+            E::List { .. } | E::Digest { .. } | E::Archive(_) => {
+                Self::new(Exit::Integrity, error).hint("nothing was replaced")
+            }
+            E::Unusable(_) => Self::new(Exit::Host, error).hint("nothing was replaced"),
+            E::Io(_) => Self::new(Exit::Failed, error),
+        }
     }
 }
 
