@@ -393,7 +393,6 @@ fn links_between_pages_lead_somewhere_and_every_page_is_in_the_summary() {
         }
         if let Ok(inside) = path.strip_prefix(root().join("docs"))
             && inside != Path::new("SUMMARY.md")
-            && inside != Path::new("performance.md")
             && !inside.starts_with("design")
             && !summary.contains(&format!("({})", inside.display()))
         {
