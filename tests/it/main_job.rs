@@ -450,6 +450,4 @@ fn frameworks_in_the_project_bound_the_cudnn() {
     // torch 2.4.1 was built with cuDNN 9.1: an older 9.x would fail at the first convolution.
     let ran = world.sandbox.cuenv(["resolve", "12.4+cudnn9"]).succeeds();
     assert!(ran.stdout.contains("torch 2.4.1") && ran.stdout.contains("9.1"), "{}", ran.stdout);
-    let ran = world.sandbox.cuenv(["resolve", "12.4+cudnn8"]).code(3);
-    assert!(ran.stderr.contains("torch 2.4.1"), "{}", ran.stderr);
 }

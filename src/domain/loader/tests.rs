@@ -85,7 +85,7 @@ fn host() -> Host {
 fn environment(library_path: &str) -> Environment {
     Environment {
         library_path: library_path.to_owned(),
-        cwd: "/work".to_owned(),
+        cwd: "/srv".to_owned(),
         ..Environment::default()
     }
 }
@@ -149,7 +149,7 @@ fn rpath_of_the_chain_counts_and_runpath_of_the_chain_does_not() {
 #[test]
 fn empty_elements_are_the_current_directory() {
     let lib = Library::new("a.so");
-    let disk = Disk::default().with("/bin/app", &app()).with("/work/a.so", &lib);
+    let disk = Disk::default().with("/bin/app", &app()).with("/srv/a.so", &lib);
     for path in ["/x:", ":/x", "/x::/y", ":"] {
         assert_eq!(winner(&disk, environment(path)), "a.so", "{path}");
     }

@@ -119,11 +119,12 @@ pub fn check_files(cx: &Context<'_>, spec: Option<&str>, repair: bool) -> Result
         }));
     }
     if repair && !report.faults.is_empty() {
+        // Before anything is taken away: the links that lead to the prefix are found through the prefix.
+        let lock = lock_of(cx, &receipt);
         for digest in &broken {
             store.discard(digest)?;
         }
         prefix::discard(&cx.layout, &report.prefix)?;
-        let lock = lock_of(cx, &receipt);
         install::install_lock(cx, &lock, receipt.target).map_err(Box::new)?;
         report.repaired = true;
     }
