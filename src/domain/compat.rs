@@ -8,6 +8,7 @@ mod choose;
 mod cudnn;
 mod driver;
 mod gpu;
+mod words;
 
 use serde::Serialize;
 

@@ -8,13 +8,16 @@ use fs_err as fs;
 use serde::Serialize;
 
 use super::link;
+use super::machine;
 use super::network::Network;
 use super::resolve::{METAPACKAGE, three_parts};
 use crate::context::Context;
+use crate::domain::compat::Grade;
 use crate::domain::digest::Digest;
 use crate::domain::listing::Fit;
 use crate::domain::size::megabytes;
 use crate::domain::target::Target;
+use crate::domain::version::Version;
 use crate::{index, prefix, project};
 
 /// What is installed.
@@ -45,6 +48,10 @@ pub struct Installed {
     pub own_bytes: u64,
     /// What can be done with it.
     pub can: Vec<Ability>,
+    /// How this machine's driver and GPUs take it, in one word; absent for another platform.
+    pub grade: Option<Grade>,
+    /// What decides about that; absent when nothing is known here.
+    pub verdict: Option<String>,
     /// Specs that lead to it.
     pub specs: Vec<String>,
     /// Known projects whose lock or pin leads to it.
@@ -93,6 +100,11 @@ impl fmt::Display for Report {
                 megabytes(one.own_bytes),
                 can.join(", "),
             )?;
+            if let Some(verdict) = &one.verdict {
+                let runs =
+                    if one.grade == Some(Grade::Impossible) { "cannot run here: " } else { "" };
+                writeln!(f, "    {runs}{verdict}")?;
+            }
             if !one.specs.is_empty() {
                 writeln!(f, "    answers {}", one.specs.join(", "))?;
             }
@@ -144,8 +156,25 @@ pub fn installed(cx: &Context<'_>) -> Report {
         one.projects.sort();
         one.projects.dedup();
     }
+    judge(cx, &mut toolchains);
     toolchains.sort_by(|a, b| a.name.cmp(&b.name));
     Report { toolchains, linked: link::all(cx) }
+}
+
+/// Adds how this machine takes each toolchain. A list must not fail because a probe or a manifest of the user's own does.
+fn judge(cx: &Context<'_>, toolchains: &mut [Installed]) {
+    let Ok(catalog) = cx.catalog() else { return };
+    let Ok(facts) = machine::facts(cx, &catalog, cx.target) else { return };
+    let knowledge = catalog.knowledge();
+    for one in toolchains.iter_mut().filter(|one| one.target == cx.target) {
+        let mut parts = one.toolchain.split('+');
+        let cuda = parts.next().and_then(|text| text.parse::<Version>().ok());
+        let Some(release) = cuda.and_then(|cuda| catalog.release(&cuda)) else { continue };
+        let cudnn = parts.find_map(|part| part.strip_prefix("cudnn")?.parse::<Version>().ok());
+        let verdict = knowledge.judge(&facts.machine, release, cudnn.as_ref());
+        one.grade = Some(verdict.grade);
+        one.verdict = verdict.in_words(&facts.machine);
+    }
 }
 
 fn describe(target: Target, path: &Path) -> Option<Installed> {
@@ -167,6 +196,8 @@ fn describe(target: Target, path: &Path) -> Option<Installed> {
         bytes: receipt.wheels.iter().map(|wheel| wheel.unpacked).sum(),
         own_bytes: 0,
         can,
+        grade: None,
+        verdict: None,
         specs: Vec::new(),
         projects: Vec::new(),
         wheels: receipt.wheels,

@@ -451,3 +451,24 @@ fn frameworks_in_the_project_bound_the_cudnn() {
     let ran = world.sandbox.cuenv(["resolve", "12.4+cudnn9"]).succeeds();
     assert!(ran.stdout.contains("torch 2.4.1") && ran.stdout.contains("9.1"), "{}", ran.stdout);
 }
+
+#[test]
+fn list_and_current_say_how_this_machine_takes_it() {
+    let world = World::new();
+    world.sandbox.cuenv(["use", "12.4+cudnn9@base"]).succeeds();
+    let run = |args: &[&str], driver: &str, cc: &str| {
+        let mut command = world.sandbox.command(crate::support::sandbox::cuenv());
+        command.args(args).env("CUENV_DRIVER_VERSION", driver).env("CUENV_COMPUTE_CAPABILITY", cc);
+        crate::support::sandbox::Ran::of(&mut command, &world.sandbox).succeeds().stdout
+    };
+    let old = run(&["list"], "470.82.01", "8.6");
+    assert!(old.contains("cannot run here: driver 470.82.01"), "{old}");
+    let good = run(&["list"], "550.54.14", "8.6");
+    assert!(good.contains("driver 550.54.14 supports CUDA up to 12.4"), "{good}");
+    let gone = run(&["list"], "550.54.14", "6.1");
+    assert!(gone.contains("6.1") && gone.contains("cannot run here"), "{gone}");
+    let current = run(&["current"], "550.54.14", "8.6");
+    assert!(current.contains("550.54.14, supports CUDA up to 12.4"), "{current}");
+    assert!(current.contains("compute capability 8.6"), "{current}");
+    assert_eq!(run(&["current", "-q"], "550.54.14", "8.6"), "12.4+cudnn9@base\n");
+}

@@ -2,10 +2,13 @@
 
 use shims::dirs::Dirs;
 
+use crate::catalog::Catalog;
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
 use crate::cli::output::Output;
 use crate::ops::activate::current;
+use crate::ops::host;
+use crate::platform::host::Depth;
 use crate::platform::process::Process;
 
 /// Show which toolchain holds here, because of what, and what it beat
@@ -18,11 +21,16 @@ pub(crate) fn run(
     _args: &Args,
     output: &Output,
 ) -> Result<Exit, Failure> {
-    let report = current::current(process, dirs)?;
+    let mut report = current::current(process, dirs)?;
     if output.quiet && !output.json {
+        // For prompts: nothing but the pin is looked at.
         output.text(report.spec.as_deref().unwrap_or("none"))?;
-    } else {
-        output.report(&report)?;
+        return Ok(Exit::Ok);
     }
+    let catalog = Catalog::builtin();
+    if let Ok(host) = host::probe(process, &catalog, Depth::Enough) {
+        report.see(&host, &catalog.knowledge());
+    }
+    output.report(&report)?;
     Ok(Exit::Ok)
 }

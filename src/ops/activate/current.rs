@@ -10,6 +10,8 @@ use shims::locate::{self, Choice, Toolchain};
 use shims::prepare;
 
 use super::{Error, question};
+use crate::domain::compat::Knowledge;
+use crate::domain::host::Host;
 use crate::platform::process::Process;
 
 /// What holds here.
@@ -33,6 +35,10 @@ pub struct Report {
     pub active: Option<String>,
     /// The variables that entering it changes.
     pub variables: Vec<String>,
+    /// The driver of this machine and the newest CUDA it supports, which no toolchain changes.
+    pub driver: Option<String>,
+    /// The GPUs of this machine.
+    pub gpus: Vec<String>,
     /// Pins that were not taken, and other remarks.
     pub notes: Vec<String>,
 }
@@ -76,6 +82,8 @@ pub fn current(process: &Process, dirs: &Dirs) -> Result<Report, Error> {
         venv: None,
         active: process.var(shims::names::ACTIVE).map(str::to_owned),
         variables: Vec::new(),
+        driver: None,
+        gpus: Vec::new(),
         notes: selection.notices.iter().map(ToString::to_string).collect(),
     };
     for (path, keys) in &selection.unknown {
@@ -99,6 +107,28 @@ pub fn current(process: &Process, dirs: &Dirs) -> Result<Report, Error> {
 }
 
 impl Report {
+    /// Adds what is known of the machine.
+    pub fn see(&mut self, host: &Host, knowledge: &Knowledge<'_>) {
+        self.driver = host.driver.as_ref().map(|found| {
+            let told = host.driver_cuda.as_ref().map(|cuda| &cuda.value);
+            match told.or_else(|| knowledge.driver_cuda(&found.value)) {
+                Some(cuda) => format!("{}, supports CUDA up to {cuda}", found.value),
+                None => found.value.to_string(),
+            }
+        });
+        self.gpus = host
+            .gpus
+            .iter()
+            .map(|gpu| {
+                let name = gpu.name.as_deref().unwrap_or("GPU");
+                match &gpu.cc {
+                    Some(cc) => format!("{name} (compute capability {})", cc.value),
+                    None => name.to_owned(),
+                }
+            })
+            .collect();
+    }
+
     fn describe(&mut self, process: &Process, dirs: &Dirs, choice: &Choice) -> Result<(), Error> {
         let found = locate::toolchain(dirs, choice, &mut Vec::new()).map_err(Error::Locate)?;
         let Toolchain::Installed(installed) = found else { return Ok(()) };
@@ -171,6 +201,12 @@ impl fmt::Display for Report {
             && Some(active) != self.toolchain.as_ref()
         {
             line(f, "shell", &format!("{active} is what this shell is in now"))?;
+        }
+        if let Some(driver) = &self.driver {
+            line(f, "driver", &format!("{driver} (not changed by a toolchain)"))?;
+        }
+        for gpu in &self.gpus {
+            line(f, "gpu", gpu)?;
         }
         self.notes.iter().try_for_each(|note| line(f, "note", note))
     }

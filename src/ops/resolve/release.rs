@@ -87,7 +87,7 @@ pub(super) fn choose(
         return Err(refuse(catalog, request, version, verdict));
     }
     let mut chosen = chosen(wheel, version, asked, matching.len());
-    let because = super::report::verdict_line(&verdict, &request.machine);
+    let because = verdict.in_words(&request.machine);
     match verdict.grade {
         Grade::Native => chosen.reasons.extend(because),
         Grade::Unknown => {}
@@ -123,7 +123,8 @@ fn refuse(
     verdict: Verdict,
 ) -> ResolveError {
     let knowledge = catalog.knowledge();
-    let because = super::report::verdict_line(&verdict, &request.machine)
+    let because = verdict
+        .in_words(&request.machine)
         .unwrap_or_else(|| format!("CUDA {version} cannot run on this machine"));
     let instead = knowledge
         .newest_cuda_for(&request.machine, None)
