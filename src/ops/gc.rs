@@ -78,9 +78,16 @@ pub fn gc(cx: &Context<'_>, dry_run: bool) -> Result<Report, Error> {
         .filter_map(|project| project.read_lock().ok().flatten())
         .flat_map(|lock| lock.wheels.into_iter().map(|wheel| wheel.sha256))
         .collect();
+    let default = fs::read_to_string(cx.layout.default_file()).unwrap_or_default();
+    let default = shims::spec::canonical(default.trim());
+    let mut links = Vec::new();
     for one in list::installed(cx).toolchains {
         let is_running = mapped.iter().any(|path| path.starts_with(&one.prefix));
-        if one.specs.is_empty() && one.projects.is_empty() && !is_running {
+        // A spec's link alone keeps nothing: it stays behind when a project is pinned anew or goes away.
+        let is_pinned = !one.projects.is_empty() || one.specs.contains(&default);
+        if !is_pinned && !is_running {
+            let active = cx.layout.active(one.target);
+            links.extend(one.specs.iter().map(|spec| active.join(spec)));
             report.items.push(Sweepable {
                 name: format!("toolchain {}", one.name),
                 bytes: one.bytes,
@@ -88,7 +95,7 @@ pub fn gc(cx: &Context<'_>, dry_run: bool) -> Result<Report, Error> {
             });
             continue;
         }
-        if is_running && one.specs.is_empty() && one.projects.is_empty() {
+        if is_running && !is_pinned {
             report.running.push(one.prefix);
         }
         roots.extend(one.wheels.iter().map(|wheel| wheel.sha256));
@@ -104,6 +111,10 @@ pub fn gc(cx: &Context<'_>, dry_run: bool) -> Result<Report, Error> {
         prefixes.iter().chain(swept.iter().map(|item| &item.path)).map(PathBuf::as_path).collect();
     report.bytes = store::measure(&trees).own;
     if !dry_run {
+        for link in &links {
+            // One that stays leads nowhere and is set anew by the next installation.
+            let _ = fs::remove_file(link);
+        }
         for path in &prefixes {
             prefix::discard(&cx.layout, path)?;
         }

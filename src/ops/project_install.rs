@@ -128,8 +128,9 @@ fn install_project(
         let lock = lock.map(|lock| lock.spec);
         return Err(Error::Drift { pin, lock, path: project.lock_path() });
     }
-    let (report, lock) =
+    let (mut report, lock) =
         answer::install(cx, spec, Freshness::Installed, Some(project.directory()))?;
     project.write_lock(&lock)?;
+    report.notes.push(format!("wrote `{}`", project.lock_path().display()));
     Ok(report)
 }

@@ -10,10 +10,13 @@ use std::path::{Path, PathBuf};
 use fs_err as fs;
 use serde::Serialize;
 
+use shims::hook::Shell;
+
 use crate::context::Context;
 use crate::domain::installation::{Installation, InstallationError, without_marked_lines};
 use crate::domain::layout::Layout;
 use crate::platform::fs::write_atomic;
+use crate::render::rc;
 
 /// What to leave in place.
 #[derive(Clone, Copy, Debug, Default)]
@@ -101,6 +104,15 @@ pub fn uninstall(cx: &Context<'_>, request: Request) -> Result<Report, Error> {
             report.edited.push(path.clone());
         }
     }
+    for path in hooked(cx) {
+        let Ok(text) = fs::read_to_string(&path) else { continue };
+        if let Some(kept) = rc::without_block(&text) {
+            if !request.dry_run {
+                rewrite(&path, &kept)?;
+            }
+            report.edited.push(path);
+        }
+    }
     let roots = roots(cx);
     if !request.keep_data {
         for root in &roots {
@@ -125,6 +137,15 @@ pub fn uninstall(cx: &Context<'_>, request: Request) -> Result<Report, Error> {
         }
     }
     Ok(report)
+}
+
+/// The start-up files that `cuenv hook SHELL --install` writes to.
+fn hooked(cx: &Context<'_>) -> Vec<PathBuf> {
+    let Some(home) = &cx.dirs.home else { return Vec::new() };
+    let absolute = |name| cx.process.var_os(name).map(Path::new).filter(|path| path.is_absolute());
+    let config = absolute("XDG_CONFIG_HOME").map_or_else(|| home.join(".config"), Path::to_owned);
+    let zdotdir = cx.process.var_os("ZDOTDIR");
+    Shell::ALL.into_iter().map(|shell| rc::start_up_file(shell, home, &config, zdotdir)).collect()
 }
 
 /// The four roots, with those that lie inside another one left out.

@@ -382,17 +382,17 @@ fn gc_keeps_what_is_pinned_and_frees_the_rest() {
     let world = World::new(1 << 20);
     let dry = world.sandbox.cuenv(["gc"]).succeeds();
     assert!(dry.stdout.contains("Nothing to remove"), "{}", dry.stdout);
-    // Without the pin, its link and its lock, nothing holds it.
+    // Without the pin and its lock nothing holds it: the link of its spec alone keeps nothing.
     fs::remove_file(world.sandbox.project().join(".cuenv")).unwrap();
     fs::remove_file(world.sandbox.project().join(".cuenv.lock")).unwrap();
     let before = world.tree();
-    fs::remove_dir_all(world.home().join("active")).unwrap();
     let report = world.sandbox.cuenv(["gc", "--json"]).succeeds();
     assert!(report.stdout.contains("\"dry_run\": true"), "{}", report.stdout);
     let kept = |path: &PathBuf| world.home().join(path).symlink_metadata().is_ok();
     assert!(before.keys().filter(|path| !path.starts_with("active")).all(kept));
     world.sandbox.cuenv(["gc", "-y"]).succeeds();
     assert_eq!(fs::read_dir(world.home().join("store")).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(world.home().join("active/linux-x86_64")).unwrap().count(), 0);
     assert_eq!(world.left_overs(), 0);
 }
 

@@ -209,8 +209,13 @@ fn other_toolkit(cx: &Context<'_>, view: &View<'_>) -> Vec<Finding> {
     }
     let own = prefix.join("bin/nvcc");
     let path = elements(cx, "PATH");
-    let nvcc =
-        path.iter().map(|element| Path::new(element).join("nvcc")).find(|file| file.is_file());
+    // cuenv's own shim is no compiler: it leads to the toolchain's, or to the next one on PATH.
+    let nvcc = path
+        .iter()
+        .map(Path::new)
+        .filter(|element| *element != cx.layout.shims())
+        .map(|element| element.join("nvcc"))
+        .find(|file| file.is_file());
     if let (false, Some(nvcc)) = (own.is_file(), nvcc) {
         found.push(
             Finding::new(

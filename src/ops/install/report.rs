@@ -79,7 +79,8 @@ impl InstallReport {
 impl fmt::Display for InstallReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.present {
-            return write!(f, "`{}` is installed", self.toolchain);
+            write!(f, "`{}` is installed", self.toolchain)?;
+            return self.notes.iter().try_for_each(|note| write!(f, "\nnote: {note}"));
         }
         write!(f, "Installed `{}` in {:.1} s", self.toolchain, self.seconds)?;
         let mut parts = Vec::new();
