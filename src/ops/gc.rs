@@ -128,7 +128,8 @@ pub fn gc(cx: &Context<'_>, dry_run: bool) -> Result<Report, Error> {
 /// Returns the files below `root` that some process has mapped: libraries and programs that run now. Processes of other
 /// users that cannot be looked into are not seen.
 fn mapped_below(root: &Path) -> BTreeSet<PathBuf> {
-    let root = fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
+    // The kernel names files by their real paths; what is compared with them is named by the layout.
+    let real = fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
     let Ok(entries) = fs::read_dir("/proc") else { return BTreeSet::new() };
     let mut found = BTreeSet::new();
     for entry in entries.filter_map(Result::ok) {
@@ -139,8 +140,8 @@ fn mapped_below(root: &Path) -> BTreeSet<PathBuf> {
         for line in String::from_utf8_lossy(&maps).lines() {
             // The path is the sixth column and may hold blanks.
             let path = line.splitn(6, char::is_whitespace).nth(5).unwrap_or_default().trim_start();
-            if Path::new(path).starts_with(&root) {
-                found.insert(PathBuf::from(path));
+            if let Ok(inside) = Path::new(path).strip_prefix(&real) {
+                found.insert(root.join(inside));
             }
         }
     }
