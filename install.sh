@@ -335,6 +335,12 @@ place_programs() {
             err "cannot write to \`$bin\`" 'choose another place with CUENV_INSTALL_DIR'
         fi
     done
+    # The links in `shims` lead to a copy of their own.
+    copy=$data/bin/cuenv-shim
+    if [ -z "${CUENV_UNMANAGED_INSTALL:-}" ] && [ -f "$copy" ]; then
+        { cp -- "$made/cuenv-shim" "$copy.new.$$" && chmod 755 "$copy.new.$$" && mv -f -- "$copy.new.$$" "$copy"; } ||
+            err "cannot write \`$copy\`"
+    fi
 }
 
 # Remembers each directory up to the home that is not there yet, so that leaving takes it away again if it is empty.
@@ -493,9 +499,9 @@ discard() {
 # Published trees are read-only; their owner may remove them all the same once the directories can be written.
 discard_tree() {
     [ -d "$1" ] || return 0
-    case $1 in
-    */cuenv) set -- "$1" ;;
-    # CUENV_HOME may be any directory, so only what cuenv itself puts there goes.
+    case ${CUENV_HOME:-none}:$1 in
+    none:*/cuenv) set -- "$1" ;;
+    # CUENV_HOME may be any directory, one called `cuenv` too, so only what cuenv itself puts there goes.
     *)
         for entry in active bin cache config env env.fish install-receipt links locks previous shims state store tmp toolchains; do
             [ ! -e "$1/$entry" ] || set -- "$@" "$1/$entry"

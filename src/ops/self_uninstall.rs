@@ -116,7 +116,7 @@ pub fn uninstall(cx: &Context<'_>, request: Request) -> Result<Report, Error> {
     let roots = roots(cx);
     if !request.keep_data {
         for root in &roots {
-            discard_tree(root, request.dry_run, &mut report)?;
+            discard_tree(&cx.layout, root, request.dry_run, &mut report)?;
         }
     }
     let receipt = cx.layout.install_receipt();
@@ -155,20 +155,26 @@ fn roots(cx: &Context<'_>) -> Vec<PathBuf> {
     all.iter().filter(|path| !inside(path)).map(|path| (*path).to_owned()).collect()
 }
 
-fn discard_tree(root: &Path, dry_run: bool, report: &mut Report) -> io::Result<()> {
+fn discard_tree(
+    layout: &Layout,
+    root: &Path,
+    dry_run: bool,
+    report: &mut Report,
+) -> io::Result<()> {
     match fs::symlink_metadata(root) {
         Ok(meta) if meta.is_dir() => {}
         // A root that is a link was made by the user; what it points to is theirs to remove.
         _ => return Ok(()),
     }
-    if root.file_name().is_some_and(|name| name == "cuenv") {
+    let one_root = layout.config().starts_with(layout.data());
+    if !one_root && root.file_name().is_some_and(|name| name == "cuenv") {
         if !dry_run {
             fs::remove_dir_all(root)?;
         }
         report.removed.push(root.to_owned());
         return Ok(());
     }
-    // `CUENV_HOME` may be any directory, so only what cuenv itself puts there goes.
+    // `CUENV_HOME` may be any directory, one called `cuenv` too, so only what cuenv itself puts there goes.
     for name in Layout::ROOT_ENTRIES {
         let path = root.join(name);
         let Ok(meta) = fs::symlink_metadata(&path) else { continue };
