@@ -17,7 +17,7 @@ use super::self_uninstall::{self, installation};
 use crate::context::Context;
 use crate::domain::digest::Digest;
 use crate::domain::installation::{Installation, Origin};
-use crate::platform::fs::{Staging, write_atomic};
+use crate::platform::fs::{Staging, write_atomic, write_program};
 use crate::platform::http::{self, Http};
 use crate::platform::tarball::{self, TarError};
 
@@ -211,19 +211,16 @@ fn replace(cx: &Context<'_>, found: &Installation, fresh: &Path) -> Result<(), E
     for program in PROGRAMS {
         let place = found.bin.join(program);
         if let Ok(old) = fs::read(&place) {
-            program_file(&previous.join(program), &old)?;
+            write_program(&previous.join(program), &old)?;
         }
-        program_file(&place, &fs::read(fresh.join(program))?)?;
+        write_program(&place, &fs::read(fresh.join(program))?)?;
+    }
+    // The links in `shims/` lead to a copy of their own.
+    let copy = cx.layout.data().join("bin").join("cuenv-shim");
+    if copy.is_file() {
+        write_program(&copy, &fs::read(fresh.join("cuenv-shim"))?)?;
     }
     Ok(())
-}
-
-/// Writes a program beside its place, makes it executable there, and renames it: it is never half a program.
-fn program_file(place: &Path, bytes: &[u8]) -> io::Result<()> {
-    let beside = place.with_extension("new");
-    write_atomic(&beside, bytes)?;
-    fs::set_permissions(&beside, std::fs::Permissions::from_mode(0o755))?;
-    fs::rename(&beside, place)
 }
 
 fn record(cx: &Context<'_>, version: &str) -> Result<(), Error> {

@@ -10,7 +10,7 @@ use serde::Serialize;
 use shims::dirs::Dirs;
 use shims::names;
 
-use crate::platform::fs::{symlink_atomic, write_atomic};
+use crate::platform::fs::{symlink_atomic, write_program};
 
 /// What has a shim unless the user says otherwise.
 pub const DEFAULT: [&str; 5] = ["python", "python3", "torchrun", "nvcc", "ptxas"];
@@ -207,11 +207,7 @@ fn place_binary(dirs: &Dirs, exe: Option<&Path>) -> Result<(), Error> {
     if fs::read(&place).is_ok_and(|there| there == bytes) {
         return Ok(());
     }
-    // Written beside and renamed, so that a shim that starts meanwhile sees the old or the new one.
-    write_atomic(&place, &bytes)?;
-    let mut permissions = fs::metadata(&place)?.permissions();
-    std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o755);
-    fs::set_permissions(&place, permissions)?;
+    write_program(&place, &bytes)?;
     fs::create_dir_all(dirs.shims())?;
     Ok(())
 }

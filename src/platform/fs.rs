@@ -1,6 +1,7 @@
 //! Writing so that a reader, or a crash, sees all or nothing.
 
 use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -28,6 +29,14 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write().inspect_err(|_| {
         let _ = fs::remove_file(&staged);
     })
+}
+
+/// Replaces the program at `path` by `bytes`, in one step: whoever starts it meanwhile runs the old or the new one.
+pub fn write_program(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let fresh = path.with_file_name(unique(".program"));
+    write_atomic(&fresh, bytes)?;
+    fs::set_permissions(&fresh, std::fs::Permissions::from_mode(0o755))?;
+    fs::rename(&fresh, path)
 }
 
 /// Points the symbolic link at `path` to `target`, in one step.
