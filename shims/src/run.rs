@@ -62,6 +62,8 @@ pub fn install(
     let status = Command::new(&cuenv)
         .arg("install")
         .args(spec)
+        // What it starts may be a shim again: that one must not install in turn.
+        .env(crate::names::AUTO_INSTALL, "0")
         .stdin(Stdio::null())
         .stdout(Stdio::from(stderr))
         .status()

@@ -15,6 +15,8 @@ pub fn default_index(path: &std::ffi::OsStr) -> Option<String> {
         let output = Command::new(python)
             .args(["-I", "-c", SCRIPT])
             .env("PATH", path)
+            // A shim named `python3` is to step aside: its toolchain may be what is being installed.
+            .env("CUENV_TOOLCHAIN", "system")
             .stdin(Stdio::null())
             .stderr(Stdio::null())
             .output()
