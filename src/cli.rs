@@ -81,6 +81,9 @@ fn dispatch(cli: &Cli, process: &Process, output: &Output) -> Result<Exit, Failu
     };
     let overrides = Overrides { offline: cli.global.offline, jobs: cli.command.jobs() };
     let settings = Settings::load(process, &layout, &overrides)?;
+    for note in &settings.notes {
+        output.note(note);
+    }
     let cx = Context {
         process,
         dirs,
