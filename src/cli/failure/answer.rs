@@ -30,8 +30,11 @@ impl From<install::Error> for Failure {
             install::Error::Index(error) => error.into(),
             install::Error::Store(error) => error.into(),
             install::Error::Prefix(error) => error.into(),
-            install::Error::NotLockedFor { target, .. } => {
-                let hint = format!("add it with `cuenv lock --platform {target}`");
+            install::Error::NotLockedFor { target, ref has } => {
+                // What the option names is all that the lock will hold.
+                let mut all = has.clone();
+                all.push(target.to_string());
+                let hint = format!("add it with `cuenv lock --platform {}`", all.join(","));
                 Self::new(Exit::Drift, error).hint(hint)
             }
             install::Error::Space { ref path, needed, free } => {
