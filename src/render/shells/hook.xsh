@@ -8,9 +8,12 @@ def __cuenv_look():
              'CUENV_VENV', 'CUENV_HOME', 'CUENV_UNDO', 'PATH')
     now = [os.getcwd() if os.path.isdir('.') else ''] + [str(__xonsh__.env.get(name, '')) for name in names]
     for path in __cuenv['watch']:
+        if not os.path.isfile(path):
+            now.append(None)
+            continue
         try:
             with open(path, 'rb') as file:
-                now.append(file.read(4096) if os.path.isfile(path) else b'')
+                now.append(file.read(4096))
         except OSError:
             now.append(None)
     return now
