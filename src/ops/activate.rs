@@ -7,7 +7,6 @@ pub mod current;
 pub mod hook;
 
 use std::ffi::OsStr;
-use std::path::Path;
 
 use shims::dirs::Dirs;
 use shims::dispatch::{self, Call, Plan};
@@ -128,11 +127,6 @@ pub fn plan_exec(
 
 /// Replaces this process by the program; returns why that failed.
 pub fn exec(plan: &Plan, args: &[std::ffi::OsString]) -> ExecError {
-    let argv0 = dispatch::argv0(plan.program.as_os_str(), name_of(&plan.program), &plan.program);
-    let (code, message) = run::start(plan, &argv0, args);
+    let (code, message) = run::start(plan, plan.program.as_os_str(), args);
     ExecError::Start { code, message }
-}
-
-fn name_of(program: &Path) -> &OsStr {
-    program.file_name().unwrap_or(program.as_os_str())
 }
