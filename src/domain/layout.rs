@@ -13,7 +13,6 @@
 //!   install-receipt          what the installer put where
 //! cache/                     $CUENV_HOME/cache, or $XDG_CACHE_HOME/cuenv
 //!   listings/                answers of the index
-//!   partial/                 downloads that were cut
 //! state/                     $CUENV_HOME/state, or $XDG_STATE_HOME/cuenv
 //!   projects/                known projects, one file each
 //! config/                    $CUENV_HOME/config, or $XDG_CONFIG_HOME/cuenv
@@ -147,11 +146,6 @@ impl Layout {
     /// Returns the directory of cached listings.
     pub fn listings(&self) -> PathBuf {
         self.cache.join("listings")
-    }
-
-    /// Returns the directory of downloads that were cut.
-    pub fn partial(&self) -> PathBuf {
-        self.cache.join("partial")
     }
 
     /// Returns the registry of known projects.
