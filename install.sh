@@ -167,8 +167,11 @@ check_platform() {
 
 install() {
     umask 022
-    here=$(CDPATH='' cd -- "$(dirname -- "$0")" 2>/dev/null && pwd) || here=''
-    [ -f "$here/install.sh" ] || here=''
+    # Read from a pipe, `$0` is the shell, and what lies in the working directory is anybody's.
+    here=''
+    case $0 in
+    install.sh | */install.sh) here=$(CDPATH='' cd -- "$(dirname -- "$0")" 2>/dev/null && pwd) || here='' ;;
+    esac
     embedded=$SHA256_LINUX_X86_64
     [ "$machine" = x86_64 ] || embedded=$SHA256_LINUX_AARCH64
 
