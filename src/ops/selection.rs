@@ -21,7 +21,8 @@ pub fn ask(cx: &Context<'_>, argument: Option<&str>, all: bool) -> Selection {
         vars: cx.process.env(),
         cwd: cx.process.cwd(),
         argument,
-        inherit: true,
+        // What this process inherited says nothing about the place that is asked about.
+        inherit: false,
         all,
     })
 }

@@ -17,7 +17,7 @@ pub struct Args {
     /// What to install, such as `12.4+cudnn9`
     spec: Vec<String>,
     /// Fail with code 8 when the lock does not answer the pin, instead of writing it anew
-    #[arg(long)]
+    #[arg(long, conflicts_with = "spec")]
     locked: bool,
     /// Install what this bundle holds, without the network
     #[arg(long, value_name = "FILE", conflicts_with_all = ["spec", "locked"])]
