@@ -8,6 +8,7 @@ pub mod failure;
 pub mod output;
 mod progress;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -64,10 +65,22 @@ fn output(global: &Global, process: &Process) -> Output {
 fn dispatch(cli: &Cli, process: &Process, output: &Output) -> Result<Exit, Failure> {
     let process = match &cli.global.directory {
         Some(directory) => {
-            &process.in_directory(directory).map_err(|error| Failure::new(Exit::Failed, error))?
+            let moved = process
+                .in_directory(directory)
+                .map_err(|error| Failure::new(Exit::Failed, error))?;
+            // So that what `exec` starts is there as well.
+            if let Some(cwd) = moved.cwd() {
+                rustix::process::chdir(cwd)
+                    .map_err(|error| Failure::new(Exit::Failed, std::io::Error::from(error)))?;
+            }
+            &{ moved }
         }
         None => process,
     };
+    let home = process.var_os("CUENV_HOME").map(Path::new);
+    if let Some(home) = home.filter(|home| !home.is_absolute()) {
+        return Err(Failure::relative_home(home));
+    }
     if let Some(done) = without_context(&cli.command, process, output) {
         return done;
     }

@@ -25,6 +25,7 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 
 use super::digest::Digest;
+use super::resolution::prefix_name;
 use super::spec::Profile;
 use super::target::Target;
 
@@ -81,6 +82,16 @@ pub enum LockError {
     /// Written by a newer cuenv.
     #[error("lockfile version {0} is newer than this cuenv reads ({VERSION})")]
     Newer(u32),
+    /// A prefix name that is not the one its wheels give: the lock was edited or merged by hand.
+    #[error("`prefix.{target}` is `{found}`, but its wheels give `{expected}`")]
+    Prefix {
+        /// The target.
+        target: Target,
+        /// What the lock says.
+        found: String,
+        /// What its wheels give.
+        expected: String,
+    },
     /// A field that could escape its directory or that contradicts another.
     #[error("{field} `{}` is not valid in a lockfile", value.escape_debug())]
     Field {
@@ -143,6 +154,14 @@ impl Lock {
                 return Err(fault("distribution", &wheel.distribution));
             }
         }
+        // A prefix is found by its name alone, so a name that its wheels do not give could stand for another project's.
+        for (target, found) in &self.prefix {
+            let wheels = self.wheels_for(*target);
+            let expected = prefix_name(&self.toolchain, self.profile, wheels);
+            if *found != expected {
+                return Err(LockError::Prefix { target: *target, found: found.clone(), expected });
+            }
+        }
         Ok(())
     }
 
@@ -197,14 +216,11 @@ mod tests {
     use super::*;
 
     fn lock() -> Lock {
-        Lock {
+        let mut lock = Lock {
             version: VERSION,
             spec: "12.4+cudnn9".to_owned(),
             toolchain: "12.4.1+cudnn9.1.0.70".to_owned(),
-            prefix: BTreeMap::from([(
-                Target::LinuxX86_64,
-                "12.4.1+cudnn9.1.0.70-3f2a91c0de44".to_owned(),
-            )]),
+            prefix: BTreeMap::new(),
             profile: Profile::Runtime,
             wheels: vec![LockedWheel {
                 target: Target::LinuxX86_64,
@@ -216,7 +232,10 @@ mod tests {
                 size: 883_698,
                 sha256: Digest::of(b"wheel"),
             }],
-        }
+        };
+        let name = prefix_name(&lock.toolchain, lock.profile, &lock.wheels);
+        lock.prefix.insert(Target::LinuxX86_64, name);
+        lock
     }
 
     #[test]
@@ -236,7 +255,7 @@ mod tests {
                 "version = 1",
                 "spec = \"12.4+cudnn9\"",
                 "toolchain = \"12.4.1+cudnn9.1.0.70\"",
-                "prefix.linux-x86_64 = \"12.4.1+cudnn9.1.0.70-3f2a91c0de44\"",
+                &format!("prefix.linux-x86_64 = \"{}\"", lock().prefix[&Target::LinuxX86_64]),
             ]
         );
     }
@@ -244,8 +263,13 @@ mod tests {
     #[test]
     fn refuses_what_could_escape_or_contradicts() {
         let text = lock().render();
+        let prefix = lock().prefix[&Target::LinuxX86_64].clone();
         for (from, to) in [
-            ("12.4.1+cudnn9.1.0.70-3f2a91c0de44", "../../../etc"),
+            (prefix.as_str(), "../../../etc"),
+            // A name that stands for other wheels: another project's prefix.
+            (prefix.as_str(), "12.4.1+cudnn9.1.0.70-3f2a91c0de44"),
+            ("component = \"cudart\"", "component = \"cublas\""),
+            ("profile = \"runtime\"", "profile = \"base\""),
             ("nvidia_cuda_runtime_cu12-12.4.127-py3-none-manylinux2014_x86_64.whl", "../x.whl"),
             ("target = \"linux-x86_64\"", "target = \"linux-aarch64\""),
             ("size = 883698", "size = -1"),
@@ -255,6 +279,8 @@ mod tests {
             assert!(text.contains(from), "{from}");
             assert!(Lock::parse(&text.replacen(from, to, 1)).is_err(), "{from} -> {to}");
         }
+        let head = &text[..text.find("\n[[wheel]]").unwrap()];
+        assert!(Lock::parse(head).is_err(), "no wheels give another name");
         let twice = format!("{text}{}", &text[text.find("\n[[wheel]]").unwrap()..]);
         assert!(Lock::parse(&twice).is_err());
     }

@@ -158,6 +158,11 @@ pub fn pack(cx: &Context<'_>, request: &Request) -> Result<Report, Error> {
     let name = || PathBuf::from(format!("{}.tar.zst", lock.toolchain));
     let path = cx.cwd().join(request.out.clone().unwrap_or_else(name));
     let directory = path.parent().unwrap_or(Path::new("/"));
+    // It takes its name by a rename, which would put a file in place of a device, a pipe or a link.
+    if fs::symlink_metadata(&path).is_ok_and(|meta| !meta.is_file()) {
+        let message = format!("`{}` is there and is no regular file", path.display());
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, message).into());
+    }
     // Beside its final name, so that a bundle is whole or not there.
     let file = tempfile::NamedTempFile::new_in(directory)?;
     let mut archive = Writer::new(io::BufWriter::new(file), 0)?;

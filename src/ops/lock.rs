@@ -10,6 +10,7 @@ use super::project_install::{self, Error};
 use super::selection;
 use crate::context::Context;
 use crate::domain::lock::Lock;
+use crate::domain::resolution::lock_of;
 use crate::domain::spec::Spec;
 use crate::domain::target::Target;
 use crate::project::Project;
@@ -104,6 +105,27 @@ pub fn lock(cx: &Context<'_>, mode: Mode, targets: &[Target]) -> Result<Report, 
             Ok(report(&after, changed, moved))
         }
     }
+}
+
+/// Adds to a fresh lock for this platform what it said for others, resolved anew for the same spec, so that a colleague on
+/// another platform still finds an answer. A platform on which the spec has none is left out; the note says why.
+pub fn widen(
+    cx: &Context<'_>,
+    lock: &Lock,
+    before: Option<&Lock>,
+    spec: &Spec,
+    project: &Project,
+) -> (Lock, Vec<String>) {
+    let targets = before.into_iter().flat_map(|before| before.prefix.keys().copied());
+    let others: Vec<Target> = targets.filter(|one| !lock.prefix.contains_key(one)).collect();
+    let (mut wheels, mut notes) = (lock.wheels.clone(), Vec::new());
+    for target in others {
+        match answer::lock(cx, spec, &[target], Some(project.directory())) {
+            Ok(other) => wheels.extend(other.wheels),
+            Err(error) => notes.push(format!("the lock no longer covers {target}: {error}")),
+        }
+    }
+    (lock_of(&lock.spec, &lock.toolchain, lock.profile, wheels), notes)
 }
 
 /// The platforms asked for; without any, those of the lock, and this one in any case.

@@ -58,6 +58,9 @@ pub enum Error {
     /// The project's files.
     #[error(transparent)]
     Project(#[from] project::Error),
+    /// The working directory was deleted.
+    #[error("the current directory no longer exists")]
+    NoDirectory,
     /// No linked toolkit of that name.
     #[error("no toolkit is linked as `{0}`")]
     NotLinked(String),
@@ -102,6 +105,9 @@ impl fmt::Display for Report {
 
 /// Pins.
 pub fn pin(cx: &Context<'_>, request: &Request) -> Result<Report, Error> {
+    if cx.process.cwd().is_none() && request.scope == Scope::Project {
+        return Err(Error::NoDirectory);
+    }
     let project = Project::at(cx.cwd());
     let spec = request.spec.to_string();
     let pin = match request.scope {
@@ -187,7 +193,17 @@ fn installed_lock(
     match lock_that_answers(cx, project, request) {
         Some(lock) => Ok((install::install_lock(cx, &lock, cx.target)?, lock)),
         None => {
-            Ok(answer::install(cx, &request.spec, Freshness::Installed, directory(cx, request))?)
+            let place = directory(cx, request);
+            let (mut report, lock) =
+                answer::install(cx, &request.spec, Freshness::Installed, place)?;
+            if request.scope == Scope::Default {
+                return Ok((report, lock));
+            }
+            let before = project.read_lock().ok().flatten();
+            let (lock, notes) =
+                super::lock::widen(cx, &lock, before.as_ref(), &request.spec, project);
+            report.notes.extend(notes);
+            Ok((report, lock))
         }
     }
 }

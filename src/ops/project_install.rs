@@ -118,19 +118,21 @@ fn install_project(
     spec: &Spec,
     request: Request,
 ) -> Result<InstallReport, Error> {
-    let lock = project.read_lock()?;
+    let before = project.read_lock()?;
     let pin = spec.to_string();
     let answers = |lock: &crate::domain::lock::Lock| shims::spec::canonical(&lock.spec) == pin;
-    if let Some(lock) = lock.as_ref().filter(|lock| answers(lock)) {
+    if let Some(lock) = before.as_ref().filter(|lock| answers(lock)) {
         return Ok(install::install_lock(cx, lock, cx.target)?);
     }
     if request.locked {
-        let lock = lock.map(|lock| lock.spec);
+        let lock = before.map(|lock| lock.spec);
         return Err(Error::Drift { pin, lock, path: project.lock_path() });
     }
     let (mut report, lock) =
         answer::install(cx, spec, Freshness::Installed, Some(project.directory()))?;
+    let (lock, notes) = super::lock::widen(cx, &lock, before.as_ref(), spec, project);
     project.write_lock(&lock)?;
+    report.notes.extend(notes);
     report.notes.push(format!("wrote `{}`", project.lock_path().display()));
     Ok(report)
 }

@@ -407,6 +407,56 @@ fn several_platforms_share_one_lock() {
     assert!(lock.contains("toolchain = \"12.4.1+cudnn9.1.0.70\""), "{lock}");
     world.sandbox.cuenv(["install", "--locked"]).succeeds();
     assert_eq!(world.library("libcudnn.so.9"), "nvidia-cudnn-cu12 9.1.0.70");
+
+    // A new pin keeps the other platform where it has an answer, and says where it has none.
+    let lock = || fs::read_to_string(world.sandbox.project().join(".cuenv.lock")).unwrap();
+    world.sandbox.cuenv(["use", "12.4@base"]).succeeds();
+    assert!(lock().contains("prefix.linux-aarch64"), "{}", lock());
+    let ran = world.sandbox.cuenv(["use", "12.4+cudnn8@base"]).succeeds();
+    assert!(ran.stdout.contains("no longer covers linux-aarch64"), "{}", ran.stdout);
+    assert!(!lock().contains("linux-aarch64"), "{}", lock());
+}
+
+#[test]
+fn a_lock_whose_names_its_wheels_do_not_give_installs_nothing() {
+    let world = World::new();
+    world.sandbox.cuenv(["use", "12.4+cudnn9@base"]).succeeds();
+    let lock = fs::read_to_string(world.sandbox.project().join(".cuenv.lock")).unwrap();
+    let head = &lock[..lock.find("\n[[wheel]]").unwrap()];
+    let fewer = format!("{head}{}", &lock[lock.rfind("\n[[wheel]]").unwrap()..]);
+    let other = lock.replace("component = \"cudnn\"", "component = \"cublas2\"");
+    for hostile in [head.to_owned(), fewer, other] {
+        let evil = World::new();
+        evil.sandbox.write(".cuenv", "12.4+cudnn9@base\n");
+        evil.sandbox.write(".cuenv.lock", &hostile);
+        let ran = evil.sandbox.cuenv(["install", "--locked"]).code(5);
+        assert!(ran.stderr.contains("prefix.linux-x86_64"), "{}", ran.stderr);
+        assert!(!evil.sandbox.cuenv_home().join("toolchains").exists());
+    }
+}
+
+#[test]
+fn a_deleted_directory_a_relative_home_and_another_directory_are_told_apart() {
+    let world = World::new();
+    let gone = world.sandbox.write("gone/.keep", "");
+    let script = format!(
+        "cd gone && rm -r ../gone && exec {} use 12.4",
+        crate::support::sandbox::cuenv().display()
+    );
+    let mut command = world.sandbox.command("sh");
+    command.args(["-c", &script]);
+    let ran = crate::support::sandbox::Ran::of(&mut command, &world.sandbox).code(1);
+    assert!(ran.stderr.contains("no longer exists"), "{}", ran.stderr);
+    assert!(!gone.exists());
+
+    let mut command = world.sandbox.command(crate::support::sandbox::cuenv());
+    command.arg("list").env("CUENV_HOME", "relative");
+    let ran = crate::support::sandbox::Ran::of(&mut command, &world.sandbox).code(2);
+    assert!(ran.stderr.contains("CUENV_HOME"), "{}", ran.stderr);
+
+    world.sandbox.write("there/.cuenv", "system\n");
+    let ran = world.sandbox.cuenv(["-C", "there", "exec", "--", "pwd"]).succeeds();
+    assert_eq!(ran.stdout, "[PROJECT]/there\n");
 }
 
 #[test]

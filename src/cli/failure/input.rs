@@ -1,5 +1,7 @@
 //! What a person wrote: specs, settings, manifests of their own.
 
+use std::path::Path;
+
 use super::Failure;
 use crate::catalog::CatalogError;
 use crate::cli::exit::Exit;
@@ -51,6 +53,12 @@ impl From<CatalogError> for Failure {
 }
 
 impl Failure {
+    /// `CUENV_HOME` would name another directory in every directory.
+    pub fn relative_home(home: &Path) -> Self {
+        let message = format!("CUENV_HOME is `{}`, which is no absolute path", home.display());
+        Self::new(Exit::Usage, message).hint("set it to a path that begins with `/`, or unset it")
+    }
+
     /// Neither a variable nor the password database says where this user's files are.
     pub fn no_home() -> Self {
         Self::new(Exit::Failed, "no home directory is known for this user")

@@ -12,7 +12,7 @@ impl From<project::Error> for Failure {
             E::Pin { .. } => Self::new(Exit::Usage, error)
                 .hint("write it anew with `cuenv use 12.4+cudnn9`, for example"),
             E::Lock { .. } => Self::new(Exit::Integrity, error)
-                .hint("restore it from version control, or write it anew with `cuenv update`"),
+                .hint("restore it from version control, or remove it and run `cuenv install`"),
             E::PinIsDirectory(_) | E::TooLarge { .. } | E::Unreadable { .. } | E::Io(_) => {
                 Self::new(Exit::Failed, error)
             }
@@ -31,7 +31,7 @@ impl From<pin::Error> for Failure {
                 let hint = format!("adopt it with `cuenv link {name} /path/to/toolkit`");
                 Self::new(Exit::NoMatch, error).hint(hint)
             }
-            E::Io(_) => Self::new(Exit::Failed, error),
+            E::NoDirectory | E::Io(_) => Self::new(Exit::Failed, error),
         }
     }
 }
