@@ -165,6 +165,11 @@ impl Lock {
         Ok(())
     }
 
+    /// Tells whether this lock answers a pin's spec, in whatever order either names its components.
+    pub fn answers(&self, spec: &str) -> bool {
+        shims::spec::canonical(&self.spec) == shims::spec::canonical(spec)
+    }
+
     /// Returns the wheels for `target`.
     pub fn wheels_for(&self, target: Target) -> impl Iterator<Item = &LockedWheel> {
         self.wheels.iter().filter(move |wheel| wheel.target == target)

@@ -201,7 +201,7 @@ fn lock_here(cx: &Context<'_>, targets: &[Target]) -> Result<Lock, Error> {
         let targets = if targets.is_empty() { &here } else { targets };
         return Ok(answer::lock(cx, &spec, targets, choice.pin_directory())?);
     };
-    if shims::spec::canonical(&lock.spec) != spec.to_string() {
+    if !lock.answers(&spec.to_string()) {
         return Err(Error::Drift { pin: spec.to_string(), lock: lock.spec });
     }
     for target in targets {

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use shims::activation::{Activation, Verb};
-use shims::spec::canonical;
 
 use super::{place, selection};
 use crate::context::Context;
@@ -49,7 +48,7 @@ pub fn handover(cx: &Context<'_>, spec: Option<&str>, needs: Needs) -> Result<Ha
         Some(directory) => Project::at(directory).read_lock()?,
         None => None,
     }
-    .filter(|lock| canonical(&lock.spec) == choice.spec);
+    .filter(|lock| lock.answers(&choice.spec));
     let (prefix, activation) = match place::place(cx, spec) {
         Ok(found) => {
             let activation = Activation::of_prefix(&found.prefix)

@@ -230,7 +230,7 @@ fn users(cx: &Context<'_>) -> BTreeMap<String, Vec<PathBuf>> {
         let Ok(Some(pin)) = project.read_pin() else { continue };
         let spec = pin.spec();
         let lock = project.read_lock().ok().flatten();
-        let answers = lock.filter(|lock| shims::spec::canonical(&lock.spec) == spec);
+        let answers = lock.filter(|lock| lock.answers(&spec));
         let keys: Vec<String> = match answers {
             Some(lock) => lock.prefix.into_values().collect(),
             None => vec![spec],

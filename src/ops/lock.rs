@@ -74,8 +74,7 @@ pub fn lock(cx: &Context<'_>, mode: Mode, targets: &[Target]) -> Result<Report, 
     let before = project.read_lock()?;
     let wanted = targets_of(cx, before.as_ref(), targets);
     let answers = |lock: &&Lock| {
-        shims::spec::canonical(&lock.spec) == choice.spec
-            && wanted.iter().all(|target| lock.prefix.contains_key(target))
+        lock.answers(&choice.spec) && wanted.iter().all(|target| lock.prefix.contains_key(target))
     };
     let report = |lock: &Lock, changed, moved| Report {
         lock: project.lock_path(),

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::answer::{self, Freshness};
 use super::install::{self, InstallReport};
 use crate::context::Context;
-use crate::domain::lock::Lock;
+use crate::domain::lock::{Lock, LockError};
 use crate::domain::spec::Spec;
 use crate::platform::fs::write_atomic;
 use crate::project::{self, Project};
@@ -174,15 +174,26 @@ fn directory<'a>(cx: &'a Context<'_>, request: &Request) -> Option<&'a Path> {
     (request.scope == Scope::Project).then(|| cx.cwd())
 }
 
-/// A lock that answers the same spec already is kept: `update` moves it, `use` does not.
-fn lock_that_answers(cx: &Context<'_>, project: &Project, request: &Request) -> Option<Lock> {
+/// A lock that answers the same spec already is kept: `update` moves it, `use` does not. One that cannot be read is
+/// written anew, except a newer cuenv's, which says more than this one could write.
+fn lock_that_answers(
+    cx: &Context<'_>,
+    project: &Project,
+    request: &Request,
+) -> Result<Option<Lock>, Error> {
     if request.scope == Scope::Default {
-        return None;
+        return Ok(None);
     }
-    let lock = project.read_lock().ok().flatten()?;
-    let answers = shims::spec::canonical(&lock.spec) == request.spec.to_string()
-        && lock.prefix.contains_key(&cx.target);
-    answers.then_some(lock)
+    let lock = match project.read_lock() {
+        Err(error @ project::Error::Lock { source: LockError::Newer(_), .. }) => {
+            return Err(error.into());
+        }
+        lock => lock.ok().flatten(),
+    };
+    let answers = |lock: &Lock| {
+        lock.answers(&request.spec.to_string()) && lock.prefix.contains_key(&cx.target)
+    };
+    Ok(lock.filter(answers))
 }
 
 fn installed_lock(
@@ -190,7 +201,7 @@ fn installed_lock(
     project: &Project,
     request: &Request,
 ) -> Result<(InstallReport, Lock), Error> {
-    match lock_that_answers(cx, project, request) {
+    match lock_that_answers(cx, project, request)? {
         Some(lock) => Ok((install::install_lock(cx, &lock, cx.target)?, lock)),
         None => {
             let place = directory(cx, request);
@@ -209,7 +220,7 @@ fn installed_lock(
 }
 
 fn kept_or_new(cx: &Context<'_>, project: &Project, request: &Request) -> Result<Lock, Error> {
-    match lock_that_answers(cx, project, request) {
+    match lock_that_answers(cx, project, request)? {
         Some(lock) => Ok(lock),
         None => Ok(answer::lock(cx, &request.spec, &[cx.target], directory(cx, request))?),
     }

@@ -120,7 +120,7 @@ fn install_project(
 ) -> Result<InstallReport, Error> {
     let before = project.read_lock()?;
     let pin = spec.to_string();
-    let answers = |lock: &crate::domain::lock::Lock| shims::spec::canonical(&lock.spec) == pin;
+    let answers = |lock: &crate::domain::lock::Lock| lock.answers(&pin);
     if let Some(lock) = before.as_ref().filter(|lock| answers(lock)) {
         return Ok(install::install_lock(cx, lock, cx.target)?);
     }

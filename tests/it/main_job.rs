@@ -344,6 +344,12 @@ fn broken_pins_and_locks_are_named_and_kept() {
         world.sandbox.cuenv(["install"]).code(5);
         assert_eq!(fs::read_to_string(path).unwrap(), lock);
     }
+    // `use` writes a broken lock anew, but not a newer cuenv's.
+    let newer = world.sandbox.write(".cuenv.lock", "version = 99\n");
+    let ran = world.sandbox.cuenv(["use", "12.4+cudnn9@base"]).code(5);
+    assert!(ran.stderr.contains("self update"), "{}", ran.stderr);
+    assert_eq!(fs::read_to_string(&newer).unwrap(), "version = 99\n");
+    fs::remove_file(newer).unwrap();
     // A directory of another tool with the same name is no pin, and is not overwritten.
     fs::remove_file(world.sandbox.project().join(".cuenv")).unwrap();
     fs::create_dir(world.sandbox.project().join(".cuenv")).unwrap();

@@ -2,6 +2,7 @@
 
 use super::Failure;
 use crate::cli::exit::Exit;
+use crate::domain::lock::LockError;
 use crate::ops::{link, pin, place, project_install, selection, uninstall};
 use crate::project;
 
@@ -11,6 +12,9 @@ impl From<project::Error> for Failure {
         match &error {
             E::Pin { .. } => Self::new(Exit::Usage, error)
                 .hint("write it anew with `cuenv use 12.4+cudnn9`, for example"),
+            E::Lock { source: LockError::Newer(_), .. } => Self::new(Exit::Integrity, error).hint(
+                "update cuenv (`cuenv self update`), or ask who wrote the lock to use this one",
+            ),
             E::Lock { .. } => Self::new(Exit::Integrity, error)
                 .hint("restore it from version control, or remove it and run `cuenv install`"),
             E::PinIsDirectory(_) | E::TooLarge { .. } | E::Unreadable { .. } | E::Io(_) => {
