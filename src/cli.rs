@@ -7,7 +7,9 @@ pub mod exit;
 pub mod failure;
 pub mod output;
 mod progress;
+mod words;
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -26,21 +28,37 @@ use output::Output;
 
 /// Runs cuenv with what `process` was given.
 pub fn run(process: &Process) -> ExitCode {
-    let cli = match Cli::try_parse_from(process.args()) {
+    let args = words::separate(process.args());
+    let cli = match Cli::try_parse_from(&args) {
         Ok(cli) => cli,
-        Err(error) => {
-            let _ = error.print();
-            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Exit::Usage.code()));
-        }
+        Err(error) => return unparsed(&error, &args),
     };
     let output = output(&cli.global, process);
     match dispatch(&cli, process, &output) {
         Ok(exit) => exit.into(),
         Err(failure) => {
+            let failure = match &cli.command {
+                Command::Exec(_) => failure.before_a_program(),
+                _ => failure,
+            };
             output.failure(&failure);
             failure.exit().into()
         }
     }
+}
+
+/// Says why the words cannot be parsed, or what they asked to be told: help or the version.
+fn unparsed(error: &clap::Error, args: &[OsString]) -> ExitCode {
+    let _ = error.print();
+    if !error.use_stderr() {
+        return ExitCode::SUCCESS;
+    }
+    let failure = Failure::unparsed(&error.render().to_string());
+    let failure = if words::runs_a_program(args) { failure.before_a_program() } else { failure };
+    if words::wants_json(args) {
+        Output::default().failure_document(&failure);
+    }
+    failure.exit().into()
 }
 
 fn output(global: &Global, process: &Process) -> Output {

@@ -64,6 +64,15 @@ impl Failure {
         self.excerpt.as_deref()
     }
 
+    /// Makes it one of `exec` or a shim: all codes below the shell's are the program's own.
+    #[must_use]
+    pub fn before_a_program(mut self) -> Self {
+        if self.exit.code() < Exit::ShimFailed.code() {
+            self.exit = Exit::ShimFailed;
+        }
+        self
+    }
+
     /// Returns the exit code.
     pub fn exit(&self) -> Exit {
         self.exit

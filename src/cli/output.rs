@@ -113,14 +113,19 @@ impl Output {
         }
         Self::stderr(&text);
         if self.json {
-            let body = ErrorBody {
-                exit: failure.exit().code(),
-                message: failure.message(),
-                causes: failure.causes(),
-                hints: failure.hints(),
-            };
-            let _ = self.json(&ErrorReport { error: body });
+            self.failure_document(failure);
         }
+    }
+
+    /// Prints a failure's document on standard output.
+    pub fn failure_document(&self, failure: &Failure) {
+        let body = ErrorBody {
+            exit: failure.exit().code(),
+            message: failure.message(),
+            causes: failure.causes(),
+            hints: failure.hints(),
+        };
+        let _ = self.json(&ErrorReport { error: body });
     }
 
     /// Colours `text` for standard error when colour is on there.

@@ -45,7 +45,11 @@ fn exec_gives_a_shells_exit_codes() {
             "`99` from the command line is not installed: run `cuenv install 99`",
         ),
         (&["exec", "a/b", "--", "true"], 125, "`a/b` from the command line is not a spec"),
-        (&["exec", "--"], 2, "required"),
+        (&["exec", "--"], 125, "required"),
+        (&["exec", "--nosuch"], 125, "unexpected argument '--nosuch'"),
+        (&["-C", "bad", "exec", "--", "true"], 125, "bad"),
+        (&["exec", "nosuchprogram", "--flag"], 127, "nosuchprogram: command not found"),
+        (&["exec", "12.4+cudn9", "true"], 125, "there is no component `cudn`"),
     ] {
         let ran = sandbox.cuenv(args).code(code);
         assert!(ran.stderr.contains(said), "{args:?}: {}", ran.stderr);
@@ -127,7 +131,7 @@ fn env_says_what_to_do_when_there_is_none() {
     let ran = sandbox.cuenv(["env"]).code(3);
     assert_eq!(
         ran.stderr,
-        "error: no toolchain holds in this directory\n  hint: pin one with `cuenv use 12.4+cudnn9`, or name one\n"
+        "error: no pin and no default holds in `[PROJECT]`\n  hint: pin one with `cuenv use 12.4+cudnn9`, for example\n"
     );
     sandbox.write(".cuenv", "12.4\n");
     let ran = sandbox.cuenv(["env"]).code(3);

@@ -12,10 +12,13 @@ use crate::platform::process::Process;
 
 /// Run a program in a toolchain's environment
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+`--` may be left out: the first word that does not read like `12.4+cudnn9`, `auto`, `default` or `system` is the program, and
+what follows is the program's own, as in `cuenv exec python train.py --lr 1`. Behind a linked toolkit's name it is needed.")]
 pub struct Args {
     /// The toolchain; what holds here when left out
     spec: Option<String>,
-    /// The program and its arguments, after `--`
+    /// The program and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
 }

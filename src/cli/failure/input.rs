@@ -53,6 +53,19 @@ impl From<CatalogError> for Failure {
 }
 
 impl Failure {
+    /// The command line cannot be parsed; `text` is what the parser says, of several paragraphs.
+    pub(crate) fn unparsed(text: &str) -> Self {
+        let message: Vec<&str> = text
+            .lines()
+            .take_while(|line| !line.trim().is_empty() && !line.trim_start().starts_with("tip:"))
+            .map(str::trim)
+            .collect();
+        let message = message.join(" ");
+        let message = message.strip_prefix("error: ").unwrap_or(&message).to_owned();
+        let tips = text.lines().filter_map(|line| line.trim_start().strip_prefix("tip: "));
+        tips.fold(Self::new(Exit::Usage, message), Self::hint)
+    }
+
     /// `CUENV_HOME` would name another directory in every directory.
     pub fn relative_home(home: &Path) -> Self {
         let message = format!("CUENV_HOME is `{}`, which is no absolute path", home.display());
