@@ -37,7 +37,7 @@ pub enum Error {
         source: PinError,
     },
     /// `.cuenv` is a directory: another tool of the same name keeps its files there.
-    #[error("`{}` is a directory of another tool; a pin cannot be written there", .0.display())]
+    #[error("`{}` is a directory, perhaps another tool's; a pin cannot be written there", .0.display())]
     PinIsDirectory(PathBuf),
     /// The lock cannot be read as one.
     #[error("cannot use the lock `{}`", path.display())]

@@ -9,7 +9,7 @@ use crate::lock::Head;
 use crate::names;
 use crate::pin::{Pin, shown};
 use crate::read::{self, ReadError};
-use crate::spec;
+use crate::spec::{self, Fault};
 use crate::vars::{Vars, var};
 use crate::venv::Policy;
 use crate::walk::{BrokenPin, Notice, PinKind, Walk};
@@ -110,6 +110,24 @@ pub enum LocateError {
         /// Its text, cut and escaped.
         text: String,
     },
+    /// A spec that no toolchain can ever answer.
+    Wrong {
+        /// Where it stands.
+        source: Source,
+        /// The spec.
+        spec: String,
+        /// Why.
+        fault: Fault,
+    },
+    /// The toolkit that a name was linked to is gone.
+    Vanished {
+        /// Where the name stands.
+        source: Source,
+        /// The name.
+        name: String,
+        /// Where the toolkit was.
+        path: PathBuf,
+    },
     /// The default file cannot be used.
     Default {
         /// The file.
@@ -131,6 +149,14 @@ impl fmt::Display for LocateError {
         match self {
             Self::Pin(error) => error.fmt(f),
             Self::NotASpec { source, text } => write!(f, "`{text}` from {source} is not a spec"),
+            Self::Wrong { source, spec, fault } => {
+                write!(f, "`{spec}` from {source} is wrong: {fault}")
+            }
+            Self::Vanished { source, name, path } => write!(
+                f,
+                "`{name}` from {source} is linked to `{}`, which is not there",
+                path.display()
+            ),
             Self::Default { path, error } => {
                 write!(f, "cannot use the default `{}`: ", path.display())?;
                 match error {
@@ -324,12 +350,30 @@ pub fn toolchain(
     });
     match Activation::of_prefix(&prefix) {
         Ok(Some(activation)) => {
+            // Only a linked toolkit's activation has a path outside of its prefix.
+            let outside = activation.changes.iter().find(|change| change.path.is_absolute());
+            if let Some(gone) = outside.filter(|change| !change.path.exists()) {
+                let (source, name) = (choice.source.clone(), choice.spec.clone());
+                return Err(LocateError::Vanished { source, name, path: gone.path.clone() });
+            }
             let locked = locked.is_some();
             Ok(Toolchain::Installed(Installed { prefix, activation, locked }))
         }
-        Ok(None) => Ok(Toolchain::Missing(Missing { locked, awaited: path })),
+        Ok(None) => match fault_of(dirs, &choice.spec) {
+            None => Ok(Toolchain::Missing(Missing { locked, awaited: path })),
+            Some(fault) => {
+                let (source, spec) = (choice.source.clone(), choice.spec.clone());
+                Err(LocateError::Wrong { source, spec, fault })
+            }
+        },
         Err(error) => Err(LocateError::Activation { path, error }),
     }
+}
+
+/// Why a spec is wrong. A user's own manifests may name more components.
+fn fault_of(dirs: &Dirs, text: &str) -> Option<Fault> {
+    let own = dirs.config.join(names::MANIFESTS).exists();
+    spec::fault(text, if own { &[] } else { spec::COMPONENTS })
 }
 
 /// Returns what the link of a spec points at, as a plain absolute path where that can be told without the disk.
@@ -466,6 +510,37 @@ pub(crate) mod tests {
         // A name that is a path is no name.
         lock("12.4", "../../../two");
         assert!(matches!(find(&temp, "home/p"), Toolchain::Installed(found) if !found.locked));
+    }
+
+    #[test]
+    fn a_spec_that_nothing_can_answer_is_wrong_and_not_missing() {
+        let temp = Temp::new("wrong");
+        temp.write("home/p/.cuenv", "12.4+cudn9");
+        let choice = ask(&temp, "home/p", &[], None).first().unwrap().unwrap();
+        let found = |temp: &Temp| toolchain(&temp.dirs(), &choice, &mut Vec::new());
+        let told = found(&temp).unwrap_err().to_string();
+        assert!(told.ends_with("there is no component `cudn`; the nearest is `cudnn`"), "{told}");
+        temp.write("data/config/manifests/components.toml", "");
+        assert!(matches!(found(&temp), Ok(Toolchain::Missing(_))));
+    }
+
+    #[test]
+    fn a_linked_toolkit_that_is_gone_is_told() {
+        let temp = Temp::new("gone-toolkit");
+        let toolkit = temp.path("opt/cuda");
+        std::fs::create_dir_all(&toolkit).unwrap();
+        let mut activation = Activation::standard("site", "site", false);
+        for change in &mut activation.changes {
+            change.path = toolkit.clone();
+        }
+        let below = format!("data/active/{}/site/{}", names::TARGET, activation::FILE);
+        temp.write(&below, &activation.render().unwrap());
+        temp.write("home/p/.cuenv", "site");
+        assert!(matches!(find(&temp, "home/p"), Toolchain::Installed(_)));
+        std::fs::remove_dir(&toolkit).unwrap();
+        let choice = ask(&temp, "home/p", &[], None).first().unwrap().unwrap();
+        let error = toolchain(&temp.dirs(), &choice, &mut Vec::new()).unwrap_err();
+        assert!(matches!(error, LocateError::Vanished { .. }), "{error}");
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub const LOCK_FILE: &str = ".cuenv.lock";
 pub const CUDA_VERSION_FILE: &str = ".cuda-version";
 /// asdf's and mise's pins, read last; the line `cuda <version>` counts.
 pub const TOOL_VERSIONS_FILE: &str = ".tool-versions";
+/// The configuration directory of a user's own manifests.
+pub const MANIFESTS: &str = "manifests";
 /// The file name of the shim's own binary.
 pub const SHIM_BINARY: &str = "cuenv-shim";
 

@@ -6,8 +6,8 @@
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
 
 /// `O_NONBLOCK | O_NOCTTY`, the same numbers on x86_64 and aarch64 Linux.
 const SAFE_OPEN: i32 = 0o4000 | 0o400;
@@ -15,8 +15,10 @@ const SAFE_OPEN: i32 = 0o4000 | 0o400;
 /// Why a file was not read.
 #[derive(Debug)]
 pub enum ReadError {
-    /// It is a directory, FIFO, socket or device.
-    NotAFile,
+    /// It is something else: a directory, FIFO, socket or device, by name.
+    NotAFile(&'static str),
+    /// It is a link to this, which is not there.
+    Dangling(PathBuf),
     /// It is longer than the limit, in bytes.
     TooLarge(u64),
     /// It is not UTF-8 text.
@@ -28,7 +30,10 @@ pub enum ReadError {
 impl std::fmt::Display for ReadError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::NotAFile => f.write_str("it is not a regular file"),
+            Self::NotAFile(kind) => write!(f, "it is {kind}, not a file"),
+            Self::Dangling(to) => {
+                write!(f, "it is a link to `{}`, which is not there", to.display())
+            }
             Self::TooLarge(limit) => write!(f, "it is larger than {limit} bytes"),
             Self::NotText => f.write_str("it is not UTF-8 text"),
             Self::Io(error) => error.fmt(f),
@@ -38,12 +43,18 @@ impl std::fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-/// Opens a regular file without side effects; `Ok(None)` when there is none.
+/// Opens a regular file without side effects; `Ok(None)` when there is none. A link that leads nowhere is no absent
+/// file: somebody wanted one to be there.
 pub fn open(path: &Path) -> Result<Option<(File, Metadata)>, ReadError> {
     match std::fs::metadata(path) {
-        Ok(seen) if !seen.is_file() => return Err(ReadError::NotAFile),
+        Ok(seen) if !seen.is_file() => return Err(ReadError::NotAFile(kind(&seen))),
         Ok(_) => {}
-        Err(error) if is_absent(&error) => return Ok(None),
+        Err(error) if is_absent(&error) => {
+            return match std::fs::read_link(path) {
+                Ok(to) => Err(ReadError::Dangling(to)),
+                Err(_) => Ok(None),
+            };
+        }
         Err(error) => return Err(ReadError::Io(error)),
     }
     let file = match OpenOptions::new().read(true).custom_flags(SAFE_OPEN).open(path) {
@@ -53,9 +64,22 @@ pub fn open(path: &Path) -> Result<Option<(File, Metadata)>, ReadError> {
     };
     let metadata = file.metadata().map_err(ReadError::Io)?;
     if !metadata.is_file() {
-        return Err(ReadError::NotAFile);
+        return Err(ReadError::NotAFile(kind(&metadata)));
     }
     Ok(Some((file, metadata)))
+}
+
+fn kind(seen: &Metadata) -> &'static str {
+    let kind = seen.file_type();
+    if kind.is_dir() {
+        "a directory"
+    } else if kind.is_fifo() {
+        "a FIFO"
+    } else if kind.is_socket() {
+        "a socket"
+    } else {
+        "a device"
+    }
 }
 
 /// Reads a whole text file of at most `limit` bytes; `Ok(None)` when there is none.
@@ -105,13 +129,16 @@ mod tests {
         let temp = Temp::new("read");
         let fifo = temp.path("fifo");
         assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
-        assert!(matches!(text(&fifo, 10), Err(ReadError::NotAFile)));
+        assert!(matches!(text(&fifo, 10), Err(ReadError::NotAFile("a FIFO"))));
         std::os::unix::fs::symlink(&fifo, temp.path("link")).unwrap();
-        assert!(matches!(text(&temp.path("link"), 10), Err(ReadError::NotAFile)));
-        assert!(matches!(text(temp.root(), 10), Err(ReadError::NotAFile)));
-        assert!(matches!(text(Path::new("/dev/zero"), 10), Err(ReadError::NotAFile)));
+        assert!(matches!(text(&temp.path("link"), 10), Err(ReadError::NotAFile(_))));
+        assert!(matches!(text(temp.root(), 10), Err(ReadError::NotAFile("a directory"))));
+        assert!(matches!(text(Path::new("/dev/zero"), 10), Err(ReadError::NotAFile("a device"))));
         std::os::unix::fs::symlink("loop", temp.path("loop")).unwrap();
         assert!(matches!(text(&temp.path("loop"), 10), Err(ReadError::Io(_))));
+        std::os::unix::fs::symlink("nowhere", temp.path("dangling")).unwrap();
+        let error = text(&temp.path("dangling"), 10).unwrap_err();
+        assert_eq!(error.to_string(), "it is a link to `nowhere`, which is not there");
         assert!(text(&temp.path("absent"), 10).unwrap().is_none());
         temp.write("plain/file", "x");
         assert!(text(&temp.path("plain/file/below"), 10).unwrap().is_none());

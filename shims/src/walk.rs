@@ -183,9 +183,16 @@ impl Walk {
                 }
                 let path = directory.join(name);
                 walk.watched.push(path.clone());
-                // Another tool's file that cannot be read is that tool's business.
-                let Ok(Some(text)) = walk.candidate(&path, &trust, writable, OTHER_LIMIT) else {
-                    continue;
+                let text = match walk.candidate(&path, &trust, writable, OTHER_LIMIT) {
+                    Ok(Some(text)) => text,
+                    Err(BrokenPin {
+                        reason: BrokenReason::Read(ReadError::NotAFile(_)), ..
+                    }) => {
+                        walk.notices.push(Notice { path, reason: Ignored::NotAFile });
+                        continue;
+                    }
+                    // Another tool's file that cannot be read is that tool's business.
+                    Ok(None) | Err(_) => continue,
                 };
                 *slot = reader(&text).map(|spec| Found { path, kind, pin: Pin::of(&spec) });
             }
@@ -206,19 +213,17 @@ impl Walk {
         writable: bool,
         limit: u64,
     ) -> Result<Option<String>, BrokenPin> {
-        // A directory named `.cuenv` is another tool's: no pin here.
-        let file = match std::fs::metadata(path) {
-            Ok(file) if file.is_dir() => return Ok(None),
-            Ok(file) => file,
-            Err(_) => return Ok(None),
-        };
-        let reason = if !file.is_file() {
-            Some(Ignored::NotAFile)
-        } else if writable {
+        let Ok(link) = std::fs::symlink_metadata(path) else { return Ok(None) };
+        // Of a link that leads nowhere only the link itself is known; reading it says where it leads.
+        let file = if link.is_symlink() { std::fs::metadata(path).unwrap_or(link) } else { link };
+        if file.is_dir() && !is_empty(path) {
+            return Ok(None);
+        }
+        let reason = if writable {
             Some(Ignored::WritableDirectory)
         } else if !trust.owner(file.uid()) {
             Some(Ignored::ForeignFile)
-        } else if file.mode() & 0o002 != 0 {
+        } else if file.is_file() && file.mode() & 0o002 != 0 {
             Some(Ignored::WritableFile)
         } else {
             None
@@ -235,6 +240,12 @@ impl Walk {
             }
         }
     }
+}
+
+/// A directory named `.cuenv` that holds something is another tool's: no pin here. An empty one is nobody's: container
+/// engines make it for a file that they were to mount and did not find.
+fn is_empty(directory: &Path) -> bool {
+    std::fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 /// Whose files are trusted: one's own, root's, and for root under `sudo` those of the user who called it.
@@ -390,11 +401,11 @@ pub(crate) mod tests {
     fn odd_pins_do_not_harm() {
         let temp = Temp::new("odd");
         temp.write("home/.cuenv", "12.4");
-        std::fs::create_dir_all(temp.path("home/p/.cuenv")).unwrap();
+        std::fs::create_dir_all(temp.path("home/p/.cuenv/cache")).unwrap();
         assert_eq!(walk(&temp, "home/p").found[0].pin.toolchain, "12.4");
         assert!(walk(&temp, "home/p").notices.is_empty(), "a directory is another tool's");
-        std::fs::create_dir_all(temp.path("home/q")).unwrap();
-        let fifo = temp.path("home/q/.cuenv");
+        let fifo = temp.write("home/q/.cuda-version", "");
+        std::fs::remove_file(&fifo).unwrap();
         assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
         assert_eq!(walk(&temp, "home/q").notices[0].reason, Ignored::NotAFile);
         let big = temp.write("home/r/.cuenv", &"#\n".repeat(3000));
@@ -405,6 +416,34 @@ pub(crate) mod tests {
         std::os::unix::fs::symlink("/etc/passwd", &shadow).unwrap();
         let error = Walk::upward(shadow.parent().unwrap(), &temp.dirs(), &Vars::new(), true).broken;
         assert!(error.unwrap().to_string().contains("cannot use the pin"));
+    }
+
+    #[test]
+    fn a_pin_that_leads_nowhere_is_broken_and_not_absent() {
+        let temp = Temp::new("nowhere");
+        temp.write("home/.cuenv", "12.4");
+        let link =
+            |to: &'static str| move |path: &Path| std::os::unix::fs::symlink(to, path).unwrap();
+        let fifo = |path: &Path| {
+            assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+        };
+        type Way<'a> = (&'a str, &'a dyn Fn(&Path), &'a str);
+        let made: [Way<'_>; 5] = [
+            ("gone", &link("gone.txt"), "it is a link to `gone.txt`, which is not there"),
+            ("loop", &link(".cuenv"), "Too many levels of symbolic links"),
+            ("fifo", &fifo, "it is a FIFO, not a file"),
+            ("empty", &|path| std::fs::create_dir(path).unwrap(), "it is a directory, not a file"),
+            ("device", &link("/dev/null"), "it is a device, not a file"),
+        ];
+        for (name, make, cause) in made {
+            let directory = temp.path(&format!("home/{name}"));
+            std::fs::create_dir_all(&directory).unwrap();
+            make(&directory.join(".cuenv"));
+            let seen = Walk::upward(&directory, &temp.dirs(), &Vars::new(), true);
+            assert!(seen.found.is_empty(), "{name}: the outer pin must not step in");
+            let told = seen.broken.expect(name).to_string();
+            assert!(told.contains(cause), "{name}: {told}");
+        }
     }
 
     #[test]

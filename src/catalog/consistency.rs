@@ -132,6 +132,14 @@ fn components_point_at_each_other() {
 }
 
 #[test]
+fn shims_know_the_names_of_all_components() {
+    let catalog = Catalog::builtin();
+    let mut names: Vec<_> = catalog.components().iter().map(|one| one.id.as_str()).collect();
+    names.sort_unstable();
+    assert_eq!(names, shims::spec::COMPONENTS);
+}
+
+#[test]
 fn drivers_and_releases_tell_the_same_story() {
     let catalog = Catalog::builtin();
     let branches = &catalog.drivers.branch;

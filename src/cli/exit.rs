@@ -10,7 +10,7 @@ pub enum Exit {
     Ok = 0,
     /// It could not be done; the message says why.
     Failed = 1,
-    /// The command line is wrong.
+    /// The command line, a pin, a variable or a setting is wrong.
     Usage = 2,
     /// Nothing matches the spec, or it is not installed.
     NoMatch = 3,
@@ -41,7 +41,7 @@ impl Exit {
     pub const ALL: [(Self, &'static str); 14] = [
         (Self::Ok, "done"),
         (Self::Failed, "could not be done; the message says why"),
-        (Self::Usage, "the command line is wrong"),
+        (Self::Usage, "the command line, a pin, a variable or a setting is wrong"),
         (Self::NoMatch, "nothing matches the spec, or it is not installed"),
         (Self::Network, "the index or a download failed, or `--offline` forbade it"),
         (Self::Integrity, "a digest does not match, an archive is unsafe, or the store is damaged"),

@@ -11,27 +11,22 @@ use std::ffi::OsStr;
 use shims::dirs::Dirs;
 use shims::dispatch::{self, Call, Plan};
 use shims::environ::{self, Changes, Wanted};
-use shims::locate::{self, Choice, Installed, LocateError, Question, Toolchain};
+use shims::locate::Choice;
 use shims::prepare::{self, PrepareError};
 use shims::run;
 
+use super::place;
 use crate::platform::process::Process;
 
 /// Why there is no environment.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Selection failed.
+    /// There is none.
     #[error(transparent)]
-    Locate(LocateError),
+    Place(#[from] place::Error),
     /// The prefix cannot be used.
     #[error(transparent)]
-    Prepare(PrepareError),
-    /// Nothing selects a toolchain.
-    #[error("no toolchain holds in this directory")]
-    Nothing,
-    /// The toolchain is not installed.
-    #[error("`{}` from {} is not installed", .0.spec, .0.source)]
-    Missing(Choice),
+    Prepare(#[from] PrepareError),
 }
 
 /// An environment to enter.
@@ -45,17 +40,6 @@ pub struct Environment {
     pub changes: Changes,
 }
 
-/// Asks the same question as a shim.
-fn question<'a>(
-    process: &'a Process,
-    dirs: &'a Dirs,
-    spec: Option<&'a str>,
-    all: bool,
-) -> Question<'a> {
-    let vars = process.env();
-    Question { dirs, vars, cwd: process.cwd(), argument: spec, inherit: false, all }
-}
-
 /// Returns the environment of a spec, or of what holds here.
 pub fn environment(
     process: &Process,
@@ -63,26 +47,15 @@ pub fn environment(
     spec: Option<&str>,
     build: bool,
 ) -> Result<Environment, Error> {
-    let selection = locate::select(&question(process, dirs, spec, false));
-    let choice = selection.first().map_err(Error::Locate)?.ok_or(Error::Nothing)?;
+    let place::Place { choice, installed } = place::find(process, dirs, spec)?;
     let vars = process.env();
-    match installed(dirs, &choice)? {
+    match installed {
         None => Ok(Environment { choice, wanted: None, changes: environ::leave(vars) }),
         Some(installed) => {
-            let prepared =
-                prepare::prepare(&installed, &choice, vars, None, build).map_err(Error::Prepare)?;
+            let prepared = prepare::prepare(&installed, &choice, vars, None, build)?;
             let changes = environ::enter(vars, &prepared.wanted, dirs);
             Ok(Environment { choice, wanted: Some(prepared.wanted), changes })
         }
-    }
-}
-
-/// Returns the prefix of a choice; `None` for `system`.
-fn installed(dirs: &Dirs, choice: &Choice) -> Result<Option<Installed>, Error> {
-    match locate::toolchain(dirs, choice, &mut Vec::new()).map_err(Error::Locate)? {
-        Toolchain::System => Ok(None),
-        Toolchain::Installed(installed) => Ok(Some(installed)),
-        Toolchain::Missing(_) => Err(Error::Missing(choice.clone())),
     }
 }
 

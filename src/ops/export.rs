@@ -39,7 +39,7 @@ pub enum Error {
 
 /// Gathers what another engine has to know.
 pub fn handover(cx: &Context<'_>, spec: Option<&str>, needs: Needs) -> Result<Handover, Error> {
-    let choice = selection::ask(cx, spec, false)
+    let choice = selection::ask(cx.process, &cx.dirs, spec, false)
         .first()
         .map_err(|error| place::Error::from(selection::Error(error)))?
         .ok_or_else(|| place::Error::NoPin(cx.cwd().to_owned()))?;
@@ -57,7 +57,7 @@ pub fn handover(cx: &Context<'_>, spec: Option<&str>, needs: Needs) -> Result<Ha
                 .ok_or_else(|| Error::Foreign(found.prefix.clone()))?;
             (found.prefix, activation)
         }
-        Err(place::Error::Missing { .. }) if needs == Needs::Spec => {
+        Err(place::Error::Missing(_)) if needs == Needs::Spec => {
             not_installed(cx, &choice.spec, lock.as_ref())
         }
         Err(error) => return Err(error.into()),

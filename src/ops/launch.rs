@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use shims::environ;
-use shims::locate::{self, Choice, Installed, Toolchain};
-use shims::prepare;
+use shims::locate::{Choice, Installed};
+use shims::prepare::{self, PrepareError};
 use shims::vars::Vars;
 use shims::venv::{Libraries, PythonEnv};
 
-use super::selection;
+use super::{place, selection};
 use crate::context::Context;
 use crate::domain::loader::Environment;
 
@@ -35,7 +35,18 @@ pub enum State {
     /// Installed.
     Installed(Box<Installed>),
     /// The choice cannot be read, or the environment not be computed.
-    Broken(String),
+    Broken(Broken),
+}
+
+/// Why what holds cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Broken {
+    /// It cannot be found out or found.
+    #[error(transparent)]
+    Place(#[from] place::Error),
+    /// The environment cannot be computed.
+    #[error(transparent)]
+    Prepare(#[from] PrepareError),
 }
 
 /// The process that would be started.
@@ -95,7 +106,7 @@ impl Launch {
                     vars = environ::apply(&vars, &changes);
                     libraries = Some(prepared.libraries);
                 }
-                Err(error) => state = State::Broken(error.to_string()),
+                Err(error) => state = State::Broken(error.into()),
             }
         }
         let sites = env.as_ref().map(|env| env.sites.clone()).unwrap_or_default();
@@ -137,16 +148,20 @@ impl Launch {
 }
 
 fn select(cx: &Context<'_>, spec: Option<&str>) -> (Option<Choice>, State) {
-    let choice = match selection::ask(cx, spec, false).first() {
+    let choice = match selection::ask(cx.process, &cx.dirs, spec, false).first() {
         Ok(Some(choice)) => choice,
         Ok(None) => return (None, State::Nothing),
-        Err(error) => return (None, State::Broken(error.to_string())),
+        Err(error) => {
+            return (None, State::Broken(place::Error::from(selection::Error(error)).into()));
+        }
     };
-    let state = match locate::toolchain(&cx.dirs, &choice, &mut Vec::new()) {
-        Ok(Toolchain::System) => State::System,
-        Ok(Toolchain::Missing(_)) => State::Missing,
-        Ok(Toolchain::Installed(installed)) => State::Installed(Box::new(installed)),
-        Err(error) => State::Broken(error.to_string()),
+    let state = match place::of(&cx.dirs, choice.clone()) {
+        Ok(place) => match place.installed {
+            None => State::System,
+            Some(installed) => State::Installed(Box::new(installed)),
+        },
+        Err(place::Error::Missing(_)) => State::Missing,
+        Err(error) => State::Broken(error.into()),
     };
     (Some(choice), state)
 }

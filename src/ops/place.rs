@@ -1,13 +1,16 @@
-//! `where`: the prefix that a spec, or what holds here, leads to.
+//! The toolchain of a spec, or the one that holds here, and where it is: the one look-up of all commands, so that they
+//! agree on what is missing and say it in the same words.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use serde::Serialize;
-use shims::locate::{self, Toolchain};
+use shims::dirs::Dirs;
+use shims::locate::{self, Choice, Installed, Source, Toolchain};
 
 use super::selection;
 use crate::context::Context;
+use crate::platform::process::Process;
 
 /// Why there is no prefix.
 #[derive(Debug, thiserror::Error)]
@@ -22,13 +25,55 @@ pub enum Error {
     #[error("`system` holds here, from {0}: cuenv steps aside")]
     System(String),
     /// It is not installed.
-    #[error("`{spec}` is not installed{}", via.as_ref().map(|via| format!(" (from {via})")).unwrap_or_default())]
-    Missing {
-        /// The spec.
-        spec: String,
-        /// Where it came from; absent when it was on the command line.
-        via: Option<String>,
-    },
+    #[error("`{}` from {} is not installed", .0.spec, .0.source)]
+    Missing(Choice),
+}
+
+impl Error {
+    /// The arguments of the `cuenv install` that brings what is missing.
+    pub fn install(choice: &Choice) -> String {
+        match choice.source {
+            Source::Pin(..) => "cuenv install".to_owned(),
+            _ => format!("cuenv install {}", choice.spec),
+        }
+    }
+}
+
+/// What holds, and its prefix; no prefix for `system`.
+#[derive(Debug)]
+pub struct Place {
+    /// What chose it.
+    pub choice: Choice,
+    /// The prefix; `None` where cuenv steps aside.
+    pub installed: Option<Installed>,
+}
+
+/// Finds the toolchain of `spec`, or of what holds here.
+pub fn find(process: &Process, dirs: &Dirs, spec: Option<&str>) -> Result<Place, Error> {
+    let selection = selection::ask(process, dirs, spec, false);
+    let choice = selection.first().map_err(selection::Error)?;
+    let nowhere = || Error::NoPin(process.cwd().unwrap_or("/".as_ref()).to_owned());
+    of(dirs, choice.ok_or_else(nowhere)?)
+}
+
+/// Finds the toolchain of a choice.
+pub fn of(dirs: &Dirs, choice: Choice) -> Result<Place, Error> {
+    let found = locate::toolchain(dirs, &choice, &mut Vec::new()).map_err(selection::Error)?;
+    match found {
+        Toolchain::System => Ok(Place { choice, installed: None }),
+        Toolchain::Installed(installed) => Ok(Place { choice, installed: Some(installed) }),
+        Toolchain::Missing(_) => Err(Error::Missing(choice)),
+    }
+}
+
+impl Place {
+    /// Returns the prefix; `system` has none.
+    pub fn installed(self) -> Result<(Choice, Installed), Error> {
+        match self.installed {
+            Some(installed) => Ok((self.choice, installed)),
+            None => Err(Error::System(self.choice.source.to_string())),
+        }
+    }
 }
 
 /// Where a toolchain is.
@@ -48,20 +93,8 @@ impl fmt::Display for Report {
 
 /// Returns the prefix of `spec`, or of what holds here.
 pub fn place(cx: &Context<'_>, spec: Option<&str>) -> Result<Report, Error> {
-    let choice = selection::ask(cx, spec, false)
-        .first()
-        .map_err(selection::Error)?
-        .ok_or_else(|| Error::NoPin(cx.cwd().to_owned()))?;
-    match locate::toolchain(&cx.dirs, &choice, &mut Vec::new()).map_err(selection::Error)? {
-        Toolchain::Installed(installed) => {
-            // Through the link of the spec, to the prefix's own name.
-            let prefix = fs_err::canonicalize(&installed.prefix).unwrap_or(installed.prefix);
-            Ok(Report { spec: choice.spec, prefix })
-        }
-        Toolchain::System => Err(Error::System(choice.source.to_string())),
-        Toolchain::Missing(_) => {
-            let via = spec.is_none().then(|| choice.source.to_string());
-            Err(Error::Missing { spec: choice.spec, via })
-        }
-    }
+    let (choice, installed) = find(cx.process, &cx.dirs, spec)?.installed()?;
+    // Through the link of the spec, to the prefix's own name.
+    let prefix = fs_err::canonicalize(&installed.prefix).unwrap_or(installed.prefix);
+    Ok(Report { spec: choice.spec, prefix })
 }

@@ -1,8 +1,10 @@
 //! Which toolchain holds here: the shims crate's answer, asked with this process's environment and directory.
 
+use shims::dirs::Dirs;
 use shims::locate::{self, Choice, LocateError, Question, Selection};
 
 use crate::context::Context;
+use crate::platform::process::Process;
 
 /// Why nothing could be selected.
 #[derive(Debug, thiserror::Error)]
@@ -11,15 +13,15 @@ pub struct Error(#[from] pub LocateError);
 
 /// Returns the choice that holds here, if any.
 pub fn here(cx: &Context<'_>) -> Result<Option<Choice>, Error> {
-    Ok(ask(cx, None, false).first()?)
+    Ok(ask(cx.process, &cx.dirs, None, false).first()?)
 }
 
 /// Asks with `argument` as the command line's spec; `all` goes on after the first answer.
-pub fn ask(cx: &Context<'_>, argument: Option<&str>, all: bool) -> Selection {
+pub fn ask(process: &Process, dirs: &Dirs, argument: Option<&str>, all: bool) -> Selection {
     locate::select(&Question {
-        dirs: &cx.dirs,
-        vars: cx.process.env(),
-        cwd: cx.process.cwd(),
+        dirs,
+        vars: process.env(),
+        cwd: process.cwd(),
         argument,
         // What this process inherited says nothing about the place that is asked about.
         inherit: false,

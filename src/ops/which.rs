@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::launch::{Launch, Request, State};
+use super::launch::{Broken, Launch, Request, State};
+use super::place;
 use crate::context::Context;
 use crate::domain::loader::{LoadError, Loader};
 use crate::platform::loader::{RealFiles, probe_host};
@@ -44,9 +45,10 @@ pub enum Error {
         searched: String,
         /// The toolchain that holds, if one is installed.
         toolchain: Option<String>,
-        /// The spec, where it is not installed.
-        missing: Option<String>,
     },
+    /// What holds here cannot be used.
+    #[error(transparent)]
+    Broken(Broken),
     /// The loader would stop on a file that is no library.
     #[error("{0}")]
     Refused(LoadError),
@@ -60,7 +62,14 @@ pub fn which(
     request: &Request,
     all: bool,
 ) -> Result<Report, Error> {
-    let launch = Launch::new(cx, request);
+    // Without the toolchain that is asked for, every answer would be another program's.
+    let launch = match Launch::new(cx, request) {
+        Launch { state: State::Broken(error), .. } => return Err(Error::Broken(error)),
+        Launch { state: State::Missing, choice: Some(choice), .. } => {
+            return Err(Error::Broken(place::Error::Missing(choice).into()));
+        }
+        launch => launch,
+    };
     let is_library = name.contains(".so");
     let candidates =
         if is_library { library(cx, &launch, name, from)? } else { tool(cx, &launch, name) };
@@ -69,10 +78,6 @@ pub fn which(
             name: name.to_owned(),
             searched: if is_library { "the loader's search" } else { "PATH" }.to_owned(),
             toolchain: launch.toolchain().map(str::to_owned),
-            missing: match (&launch.state, &launch.choice) {
-                (State::Missing, Some(choice)) => Some(choice.spec.clone()),
-                _ => None,
-            },
         });
     }
     Ok(Report { name: name.to_owned(), candidates, all })

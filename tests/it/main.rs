@@ -35,6 +35,7 @@ mod mirror_install;
 mod mirrors;
 mod more_shells;
 mod network;
+mod pins;
 mod replay;
 mod schemas;
 mod usage;

@@ -144,7 +144,7 @@ fn the_users_own_library_path_does_not_win() {
 fn what_is_not_there_is_said_with_the_command() {
     let sandbox = Sandbox::new();
     let ran = sandbox.cuenv(["verify", "--no-gpu"]).code(3);
-    assert!(ran.stderr.contains("no toolchain holds here"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("no pin and no default holds"), "{}", ran.stderr);
     let ran = sandbox.cuenv(["verify", "12.4+cudnn9"]).code(3);
     assert!(ran.stderr.contains("`cuenv install 12.4+cudnn9`"), "{}", ran.stderr);
 }

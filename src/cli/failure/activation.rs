@@ -1,14 +1,16 @@
 //! Advice for what can go wrong on the way into a toolchain.
 
 use shims::dispatch;
-use shims::locate::{Choice, LocateError, Source};
+use shims::locate::{LocateError, Source};
 use shims::prepare::PrepareError;
+use shims::spec::Fault;
 use shims::venv::Refusal;
+use shims::walk::{BrokenPin, BrokenReason};
 
 use super::Failure;
 use crate::cli::exit::Exit;
 use crate::ops::activate::{self, ExecError, hook};
-use crate::ops::shim;
+use crate::ops::{selection, shim};
 use crate::render::formats::Unwritable;
 
 impl Failure {
@@ -22,16 +24,33 @@ impl Failure {
 
 impl From<activate::Error> for Failure {
     fn from(error: activate::Error) -> Self {
-        let (exit, hint) = match &error {
-            activate::Error::Locate(error) => (located(error), Some(locate_hint(error))),
-            activate::Error::Prepare(error) => (Exit::Failed, prepare_hint(error)),
-            activate::Error::Nothing => (
-                Exit::NoMatch,
-                Some("pin one with `cuenv use 12.4+cudnn9`, or name one".to_owned()),
-            ),
-            activate::Error::Missing(choice) => (Exit::NoMatch, Some(install_hint(choice))),
+        match error {
+            activate::Error::Place(error) => error.into(),
+            activate::Error::Prepare(error) => error.into(),
+        }
+    }
+}
+
+impl From<PrepareError> for Failure {
+    fn from(error: PrepareError) -> Self {
+        let hint = prepare_hint(&error);
+        with(Self::new(Exit::Failed, error), hint)
+    }
+}
+
+impl From<selection::Error> for Failure {
+    fn from(selection::Error(error): selection::Error) -> Self {
+        let hint = locate_hint(&error);
+        let exit = match &error {
+            LocateError::Pin(_) | LocateError::NotASpec { .. } | LocateError::Default { .. } => {
+                Exit::Usage
+            }
+            LocateError::Wrong { fault: Fault::Component(..), .. }
+            | LocateError::Vanished { .. } => Exit::NoMatch,
+            LocateError::Wrong { .. } => Exit::Usage,
+            LocateError::Activation { .. } => Exit::Integrity,
         };
-        with(Self::new(exit, error), hint)
+        Self::new(exit, error).hint(hint)
     }
 }
 
@@ -92,31 +111,53 @@ fn with(failure: Failure, hint: Option<String>) -> Failure {
     }
 }
 
-fn located(error: &LocateError) -> Exit {
-    match error {
-        LocateError::NotASpec { .. } => Exit::Usage,
-        _ => Exit::Failed,
-    }
-}
-
-fn install_hint(choice: &Choice) -> String {
-    match choice.source {
-        Source::Pin(..) => "run `cuenv install`".to_owned(),
-        _ => format!("run `cuenv install {}`", choice.spec),
-    }
-}
-
+/// The one command after which the selection answers.
 fn locate_hint(error: &LocateError) -> String {
-    let hint = match error {
-        LocateError::NotASpec { .. } | LocateError::Pin(_) => {
-            "a spec reads like `12.4+cudnn9`, `11.8+cudnn8@runtime` or `auto+cudnn9`"
+    const READS: &str = "a spec reads like `12.4+cudnn9`, `11.8+cudnn8@runtime` or `auto+cudnn9`";
+    match error {
+        LocateError::Pin(broken) => pin_hint(broken),
+        LocateError::Wrong { source, spec, fault } => match (source, fault) {
+            (Source::Pin(..), Fault::Component(wrong, Some(nearest))) => {
+                let right = spec.replacen(wrong, nearest, 1);
+                format!("write the pin anew: `cuenv use {right}`")
+            }
+            (_, Fault::Component(wrong, Some(nearest))) => {
+                format!("did you mean `{}`?", spec.replacen(wrong, nearest, 1))
+            }
+            (_, Fault::Component(_, None)) => {
+                "`cuenv list --available` shows the components".to_owned()
+            }
+            _ => READS.to_owned(),
+        },
+        LocateError::NotASpec { source: Source::Variable, .. } => {
+            format!("set it to a spec such as `12.4+cudnn9`, or unset {}", shims::names::TOOLCHAIN)
         }
-        LocateError::Default { .. } => "set it with `cuenv use --global 12.4+cudnn9`",
+        LocateError::NotASpec { source: Source::Session, .. } => {
+            "leave it with `cuenv shell --unset`".to_owned()
+        }
+        LocateError::NotASpec { .. } => READS.to_owned(),
+        LocateError::Vanished { name, .. } => {
+            format!("say where it is now: `cuenv link {name} /path/to/toolkit`")
+        }
+        LocateError::Default { .. } => "set it with `cuenv use --global 12.4+cudnn9`".to_owned(),
         LocateError::Activation { .. } => {
-            "remove the toolchain with `cuenv uninstall` and install it again"
+            "remove the toolchain with `cuenv uninstall` and install it again".to_owned()
         }
-    };
-    hint.to_owned()
+    }
+}
+
+/// What `use` can write anew it does; what is no text file has to go first, by its owner's hand.
+pub(super) fn pin_hint(broken: &BrokenPin) -> String {
+    match &broken.reason {
+        BrokenReason::Pin(_) => "write it anew: `cuenv use 12.4+cudnn9`, for example".to_owned(),
+        BrokenReason::Read(_) => pin_away(&broken.path),
+    }
+}
+
+/// Advice for a pin that cannot be read at all.
+pub(super) fn pin_away(path: &std::path::Path) -> String {
+    let path = path.display();
+    format!("move it away (`mv {path} {path}.old`), then pin anew: `cuenv use 12.4+cudnn9`")
 }
 
 fn prepare_hint(error: &PrepareError) -> Option<String> {

@@ -1,9 +1,12 @@
 //! A project's pin and lock.
 
+use shims::names::PIN_FILE;
+
 use super::Failure;
+use super::activation::pin_away;
 use crate::cli::exit::Exit;
 use crate::domain::lock::LockError;
-use crate::ops::{link, pin, place, project_install, selection, uninstall};
+use crate::ops::{link, pin, place, project_install, uninstall};
 use crate::project;
 
 impl From<project::Error> for Failure {
@@ -17,6 +20,10 @@ impl From<project::Error> for Failure {
             ),
             E::Lock { .. } => Self::new(Exit::Integrity, error)
                 .hint("restore it from version control, or remove it and run `cuenv install`"),
+            E::TooLarge { path, .. } | E::Unreadable { path, .. } if path.ends_with(PIN_FILE) => {
+                let hint = pin_away(path);
+                Self::new(Exit::Usage, error).hint(hint)
+            }
             E::PinIsDirectory(_) | E::TooLarge { .. } | E::Unreadable { .. } | E::Io(_) => {
                 Self::new(Exit::Failed, error)
             }
@@ -37,14 +44,6 @@ impl From<pin::Error> for Failure {
             }
             E::NoDirectory | E::Io(_) => Self::new(Exit::Failed, error),
         }
-    }
-}
-
-impl From<selection::Error> for Failure {
-    fn from(error: selection::Error) -> Self {
-        Self::new(Exit::Usage, error).hint(
-            "write the pin anew with `cuenv use 12.4+cudnn9`, for example, or unset the variable",
-        )
     }
 }
 
@@ -78,11 +77,8 @@ impl From<place::Error> for Failure {
             E::NoPin(_) => Self::new(Exit::NoMatch, error)
                 .hint("pin one with `cuenv use 12.4+cudnn9`, for example"),
             E::System(_) => Self::new(Exit::NoMatch, error),
-            E::Missing { ref spec, ref via } => {
-                let hint = match via {
-                    Some(_) => "run `cuenv install`".to_owned(),
-                    None => format!("run `cuenv install {spec}`"),
-                };
+            E::Missing(ref choice) => {
+                let hint = format!("run `{}`", place::Error::install(choice));
                 Self::new(Exit::NoMatch, error).hint(hint)
             }
         }

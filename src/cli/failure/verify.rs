@@ -2,23 +2,16 @@
 
 use super::Failure;
 use crate::cli::exit::Exit;
-use crate::ops::verify;
+use crate::ops::verify::{self, ToolchainError};
 
 impl From<verify::Error> for Failure {
     fn from(error: verify::Error) -> Self {
-        use verify::ToolchainError;
+        let error = match error {
+            verify::Error::Toolchain(ToolchainError::Place(error)) => return error.into(),
+            verify::Error::Toolchain(ToolchainError::Prepare(error)) => return error.into(),
+            error => error,
+        };
         let (exit, hint) = match &error {
-            verify::Error::Toolchain(ToolchainError::None) => (
-                Exit::NoMatch,
-                Some("name one: `cuenv verify 12.4+cudnn9`, or pin one: `cuenv use`".to_owned()),
-            ),
-            verify::Error::Toolchain(ToolchainError::System { .. }) => (
-                Exit::NoMatch,
-                Some("cuenv steps aside here: name the toolchain to verify".to_owned()),
-            ),
-            verify::Error::Toolchain(ToolchainError::NotInstalled { spec }) => {
-                (Exit::NoMatch, Some(format!("run `cuenv install {spec}`")))
-            }
             verify::Error::Empty(_) => {
                 (Exit::Integrity, Some("run `cuenv install` with this toolchain again".to_owned()))
             }

@@ -2,12 +2,25 @@
 
 use super::Failure;
 use crate::cli::exit::Exit;
+use crate::ops::launch::Broken;
 use crate::ops::which::Error;
+
+impl From<Broken> for Failure {
+    fn from(error: Broken) -> Self {
+        match error {
+            Broken::Place(error) => error.into(),
+            Broken::Prepare(error) => error.into(),
+        }
+    }
+}
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
+        let error = match error {
+            Error::Broken(error) => return error.into(),
+            error => error,
+        };
         let hint = match &error {
-            Error::NotFound { missing: Some(spec), .. } => Some(format!("run `cuenv install {spec}`")),
             Error::NotFound { name, toolchain: Some(toolchain), .. }
                 if name == "nvcc" && !toolchain.starts_with("13") =>
             {
@@ -20,7 +33,7 @@ impl From<Error> for Failure {
             Error::NotFound { name, .. } if name.contains(".so") => {
                 Some(format!("run `cuenv explain {name}` to see which toolchain brings it"))
             }
-            Error::NotFound { .. } | Error::Refused(_) => None,
+            Error::NotFound { .. } | Error::Refused(_) | Error::Broken(_) => None,
         };
         let failure = Self::new(Exit::NoMatch, error);
         if let Some(hint) = hint { failure.hint(hint) } else { failure }

@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use serde::Serialize;
 use shims::dirs::Dirs;
 use shims::environ;
-use shims::locate::{self, Choice, Toolchain};
+use shims::locate::Choice;
 use shims::prepare;
 
-use super::{Error, question};
+use super::Error;
 use crate::domain::compat::Knowledge;
 use crate::domain::host::Host;
+use crate::ops::{place, selection};
 use crate::platform::process::Process;
 
 /// What holds here.
@@ -71,7 +72,7 @@ pub struct Venv {
 
 /// Finds out what holds here.
 pub fn current(process: &Process, dirs: &Dirs) -> Result<Report, Error> {
-    let selection = locate::select(&question(process, dirs, None, true));
+    let selection = selection::ask(process, dirs, None, true);
     let mut report = Report {
         spec: None,
         because: None,
@@ -91,7 +92,7 @@ pub fn current(process: &Process, dirs: &Dirs) -> Result<Report, Error> {
     }
     if let Some(error) = selection.error {
         if selection.choices.is_empty() {
-            return Err(Error::Locate(error));
+            return Err(place::Error::from(selection::Error(error)).into());
         }
         report.notes.push(error.to_string());
     }
@@ -130,8 +131,12 @@ impl Report {
     }
 
     fn describe(&mut self, process: &Process, dirs: &Dirs, choice: &Choice) -> Result<(), Error> {
-        let found = locate::toolchain(dirs, choice, &mut Vec::new()).map_err(Error::Locate)?;
-        let Toolchain::Installed(installed) = found else { return Ok(()) };
+        let installed = match place::of(dirs, choice.clone()) {
+            Ok(place) => place.installed,
+            Err(place::Error::Missing(_)) => None,
+            Err(error) => return Err(error.into()),
+        };
+        let Some(installed) = installed else { return Ok(()) };
         self.toolchain = Some(installed.activation.toolchain.clone());
         self.prefix = Some(installed.prefix.clone());
         self.locked = installed.locked;

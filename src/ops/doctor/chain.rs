@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::predict::{Prediction, View};
+use super::remedy;
 use crate::domain::compat::{CudnnVerdict, DriverVerdict, GpuVerdict, Verdict};
 use crate::domain::finding::{Finding, Severity};
 use crate::domain::host::{Host, Libc};
@@ -254,10 +255,9 @@ fn runtime(launch: &Launch, findings: &mut Vec<Finding>) -> Link {
             Link::new("runtime", Health::Broken, format!("`{spec}`, not installed"), because)
         }
         State::Broken(error) => {
-            findings.push(
-                Finding::new("selection", Severity::Error, error.clone()).fix("cuenv current"),
-            );
-            Link::new("runtime", Health::Broken, error.clone(), because)
+            let finding = Finding::new("selection", Severity::Error, error.to_string());
+            findings.push(finding.fix(remedy::selection(error)));
+            Link::new("runtime", Health::Broken, error.to_string(), because)
         }
     }
 }

@@ -2,9 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use shims::locate::{LocateError, Source};
+use shims::names;
+use shims::prepare::PrepareError;
+use shims::spec::Fault;
+use shims::walk::{BrokenPin, BrokenReason};
+
 use crate::catalog::Catalog;
 use crate::domain::spec::{Spec, ToolchainSpec};
 use crate::domain::version::Version;
+use crate::ops::launch::Broken;
+use crate::ops::{place, selection};
 
 /// The `cuenv use` command after which the named libraries are there; `None` where no toolchain brings them.
 ///
@@ -58,6 +66,38 @@ pub(in crate::ops) fn pin_with(
     }
     spec.cuda.as_ref()?;
     Some(format!("cuenv use {}", Spec::Toolchain(spec)))
+}
+
+/// The command that mends a choice which cannot be used.
+pub(super) fn selection(broken: &Broken) -> String {
+    let Broken::Place(place::Error::Selection(selection::Error(error))) = broken else {
+        return match broken {
+            Broken::Prepare(PrepareError::Policy(_)) => format!("unset {}", names::VENV),
+            Broken::Prepare(PrepareError::Refused(_)) => {
+                "write `venv = \"defer\"` into `.cuenv`".to_owned()
+            }
+            _ => "set CUENV_HOME to a directory without a colon in its path".to_owned(),
+        };
+    };
+    match error {
+        LocateError::Pin(BrokenPin { path, reason: BrokenReason::Read(_) }) => {
+            let path = path.display();
+            format!("mv {path} {path}.old, then `cuenv use 12.4+cudnn9`, for example")
+        }
+        LocateError::Wrong { spec, fault: Fault::Component(wrong, Some(nearest)), .. } => {
+            format!("cuenv use {}", spec.replacen(wrong, nearest, 1))
+        }
+        LocateError::NotASpec { source: Source::Variable, .. } => {
+            format!("unset {}", names::TOOLCHAIN)
+        }
+        LocateError::NotASpec { source: Source::Session, .. } => "cuenv shell --unset".to_owned(),
+        LocateError::Pin(_) | LocateError::Wrong { .. } | LocateError::NotASpec { .. } => {
+            "cuenv use 12.4+cudnn9, for example: it writes the pin anew".to_owned()
+        }
+        LocateError::Default { .. } => "cuenv use --global 12.4+cudnn9, for example".to_owned(),
+        LocateError::Vanished { name, .. } => format!("cuenv link {name} /path/to/toolkit"),
+        LocateError::Activation { .. } => "cuenv verify --repair".to_owned(),
+    }
 }
 
 /// The cuDNN major of a library of cuDNN.
