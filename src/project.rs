@@ -7,7 +7,7 @@
 mod pin_text;
 
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
@@ -152,14 +152,19 @@ impl Project {
     }
 }
 
-/// Returns the known projects whose pin is still there, in order of path.
+/// Returns the known projects whose pin is still there, in order of path. One that cannot be looked at (a file server that
+/// does not answer, a directory that was closed) is there: `gc` must not take what it needs.
 pub fn known(layout: &Layout) -> Vec<Project> {
     let Ok(entries) = fs::read_dir(layout.projects()) else { return Vec::new() };
     let mut projects: Vec<Project> = entries
         .filter_map(|entry| {
             let path = OsString::from_vec(fs::read(entry.ok()?.path()).ok()?);
             let project = Project::at(Path::new(&path));
-            project.pin_path().is_file().then_some(project)
+            let gone = match fs::metadata(project.pin_path()) {
+                Ok(pin) => pin.is_dir(),
+                Err(error) => matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
+            };
+            (!gone).then_some(project)
         })
         .collect();
     projects.sort_by(|a, b| a.directory.cmp(&b.directory));

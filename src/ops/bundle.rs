@@ -251,7 +251,7 @@ pub fn unpack(cx: &Context<'_>, file: &Path) -> Result<InstallReport, Error> {
     let path = cx.cwd().join(file);
     let store = Store::open(&cx.layout, &[]);
     // Keeps gc away: no lock names these wheels before the prefix is published.
-    let _hold = store.hold_shared();
+    let _hold = store.hold_shared(cx.progress);
     let staging = Staging::new(&cx.layout.tmp(), "bundle")?;
     let http = Http::new(cx.settings.http.clone());
     // One wheel waits while others are unpacked, so that no more than a few lie there twice.

@@ -28,6 +28,9 @@ pub enum Error {
         /// Who, when the lock says so.
         owner: Option<Owner>,
     },
+    /// A known project's pin or lock cannot be read, so what it needs is unknown.
+    #[error(transparent)]
+    Project(#[from] project::Error),
     /// The store.
     #[error(transparent)]
     Store(#[from] store::Error),
@@ -73,11 +76,7 @@ pub fn gc(cx: &Context<'_>, dry_run: bool) -> Result<Report, Error> {
     };
     let mapped = mapped_below(cx.layout.data());
     let mut report = Report { items: Vec::new(), bytes: 0, dry_run, running: Vec::new() };
-    let mut roots: BTreeSet<Digest> = project::known(&cx.layout)
-        .iter()
-        .filter_map(|project| project.read_lock().ok().flatten())
-        .flat_map(|lock| lock.wheels.into_iter().map(|wheel| wheel.sha256))
-        .collect();
+    let mut roots = locked(cx)?;
     let default = fs::read_to_string(cx.layout.default_file()).unwrap_or_default();
     let default = shims::spec::canonical(default.trim());
     let mut links = Vec::new();
@@ -123,6 +122,18 @@ pub fn gc(cx: &Context<'_>, dry_run: bool) -> Result<Report, Error> {
     report.items.extend(swept);
     drop(lock);
     Ok(report)
+}
+
+/// Returns the wheels that the locks of known projects name. A pin or lock that is there and cannot be read ends the run:
+/// what it needs must not go because of a typing error or a sleeping file server.
+fn locked(cx: &Context<'_>) -> Result<BTreeSet<Digest>, Error> {
+    let mut wheels = BTreeSet::new();
+    for project in project::known(&cx.layout) {
+        project.read_pin()?;
+        let lock = project.read_lock()?;
+        wheels.extend(lock.into_iter().flat_map(|lock| lock.wheels).map(|wheel| wheel.sha256));
+    }
+    Ok(wheels)
 }
 
 /// Returns the files below `root` that some process has mapped: libraries and programs that run now. Processes of other

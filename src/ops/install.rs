@@ -3,6 +3,7 @@
 mod preflight;
 mod report;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -15,6 +16,7 @@ use crate::domain::listing::Location;
 use crate::domain::lock::{Lock, LockedWheel};
 use crate::domain::resolution::{Choice, Resolution, lock_of};
 use crate::domain::target::Target;
+use crate::platform::flock::Flock;
 use crate::platform::fs::symlink_atomic;
 use crate::platform::http::Http;
 use crate::store::{How, Ingested, Place, Store, WheelSource};
@@ -82,6 +84,11 @@ struct Fetched {
     how: How,
 }
 
+/// Keeps gc away while it is held: what is installed has no root before its pin is written. `None` where locks do not work.
+pub fn hold(cx: &Context<'_>) -> Option<Flock> {
+    Store::open(&cx.layout, &[]).hold_shared(cx.progress)
+}
+
 /// Installs what a fresh resolution chose, and returns the lock that names it.
 pub fn install_resolution(
     cx: &Context<'_>,
@@ -106,8 +113,7 @@ pub fn install_resolution(
         })
         .collect();
     let toolchain = resolution.toolchain();
-    // Keeps gc away until the prefix is published.
-    let _hold = Store::open(&cx.layout, &[]).hold_shared();
+    let _hold = hold(cx);
     let fetched = fetch(cx, network, &toolchain, resolution.target, needs)?;
     let wheels = fetched.iter().map(|fetched| fetched.wheel.clone()).collect();
     let lock = lock_of(spec, &toolchain, resolution.profile, wheels);
@@ -139,13 +145,13 @@ pub fn install_lock(cx: &Context<'_>, lock: &Lock, target: Target) -> Result<Ins
         return Err(Error::NotLockedFor { target, has });
     };
     let cuda = lock.toolchain.split('+').next().unwrap_or_default().to_owned();
+    // Before the first look: what is seen to be there must stay.
+    let _hold = hold(cx);
     if installed(cx, target, name).is_some() {
         let report = publish(cx, lock, target, &cuda, started)?;
         return Ok(report);
     }
     let network = Network::open(cx);
-    // Keeps gc away until the prefix is published.
-    let _hold = Store::open(&cx.layout, &[]).hold_shared();
     let needs = lock
         .wheels_for(target)
         .map(|wheel| Need {
@@ -164,6 +170,36 @@ pub fn install_lock(cx: &Context<'_>, lock: &Lock, target: Target) -> Result<Ins
     let mut report = publish(cx, lock, target, &cuda, started)?;
     report.count(&fetched);
     Ok(report)
+}
+
+/// Fetches wheels of a lock anew into the user's own store, whatever it or a store below has. What is there stays until the
+/// new ones have come.
+pub fn refetch(
+    cx: &Context<'_>,
+    lock: &Lock,
+    target: Target,
+    broken: &BTreeSet<Digest>,
+) -> Result<(), Error> {
+    let network = Network::open(cx);
+    let index = network.index();
+    let mut sources = Vec::new();
+    for wheel in lock.wheels_for(target).filter(|wheel| broken.contains(&wheel.sha256)) {
+        let found = index.locate(&wheel.distribution, &wheel.file, &wheel.sha256)?;
+        sources.push(WheelSource {
+            file: wheel.file.clone(),
+            digest: Some(wheel.sha256),
+            size: Some(wheel.size),
+            places: vec![place(found.location)?],
+        });
+    }
+    let store = Store::open(&cx.layout, &[]);
+    let _aside = broken.iter().map(|one| store.set_aside(one)).collect::<Result<Vec<_>, _>>()?;
+    store.ingest_all(&sources, &network.http, options(cx), cx.progress)?;
+    Ok(())
+}
+
+fn options(cx: &Context<'_>) -> store::Options {
+    store::Options { jobs: cx.settings.jobs.unwrap_or(JOBS) }
 }
 
 /// Returns the prefix when it is there and whole.
@@ -215,8 +251,7 @@ fn fetch(
             places: location.map(place).transpose()?.into_iter().collect(),
         });
     }
-    let options = store::Options { jobs: cx.settings.jobs.unwrap_or(JOBS) };
-    let ingested = store.ingest_all(&sources, &network.http, options, cx.progress)?;
+    let ingested = store.ingest_all(&sources, &network.http, options(cx), cx.progress)?;
 
     let mut fetched = Vec::with_capacity(needs.len());
     for (Need { wheel, .. }, Ingested { digest, how, .. }) in needs.into_iter().zip(ingested) {

@@ -123,6 +123,8 @@ pub fn pin(cx: &Context<'_>, request: &Request) -> Result<Report, Error> {
         install: None,
         would: Vec::new(),
     };
+    // Until the registry names the project.
+    let _hold = (request.effect == Effect::Install).then(|| install::hold(cx));
     let lock = match &request.spec {
         Spec::Toolchain(_) => match request.effect {
             Effect::Install => {

@@ -99,6 +99,8 @@ pub fn install(cx: &Context<'_>, request: &Request) -> Result<Installed, Error> 
         None => answer::install(cx, &spec, Freshness::Installed, None)?.0,
         Some(directory) => {
             let project = Project::at(directory);
+            // Until the registry names the project.
+            let _hold = install::hold(cx);
             let report = install_project(cx, &project, &spec, *request)?;
             let _ = project.remember(&cx.layout);
             report

@@ -122,6 +122,31 @@ impl Drop for Staging {
     }
 }
 
+/// Something that was taken from its place until a better one has come. Dropping it puts it back if none has, and removes
+/// it otherwise.
+#[derive(Debug)]
+pub struct Aside {
+    staging: Staging,
+    place: PathBuf,
+}
+
+impl Aside {
+    /// Moves what is at `place` into `tmp`, on the same file system, in one step.
+    pub fn take(place: &Path, tmp: &Path) -> io::Result<Self> {
+        let staging = Staging::new(tmp, "aside")?;
+        fs::rename(place, staging.path().join("it"))?;
+        Ok(Self { staging, place: place.to_owned() })
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        if fs::symlink_metadata(&self.place).is_err() {
+            let _ = fs::rename(self.staging.path().join("it"), &self.place);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -138,6 +163,25 @@ mod tests {
         symlink_atomic(Path::new("y"), &link).unwrap();
         assert_eq!(fs::read_link(&link).unwrap(), Path::new("y"));
         assert_eq!(fs::read_dir(dir.path().join("a")).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn puts_back_what_nothing_has_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let (tmp, place) = (dir.path().join("tmp"), dir.path().join("place"));
+        let read = || fs::read_to_string(place.join("f")).unwrap();
+        fs::create_dir(&place).unwrap();
+        fs::write(place.join("f"), "old").unwrap();
+        let aside = Aside::take(&place, &tmp).unwrap();
+        assert!(!place.exists());
+        drop(aside);
+        assert_eq!(read(), "old");
+        let aside = Aside::take(&place, &tmp).unwrap();
+        fs::create_dir(&place).unwrap();
+        fs::write(place.join("f"), "new").unwrap();
+        drop(aside);
+        assert_eq!(read(), "new");
+        assert_eq!(fs::read_dir(&tmp).unwrap().count(), 0);
     }
 
     #[test]

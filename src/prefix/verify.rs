@@ -9,6 +9,7 @@ use super::plan::{Origin, Step, plan};
 use super::{Error, Receipt, build};
 use crate::domain::layout::Layout;
 use crate::domain::receipt::Entry;
+use crate::platform::fs::Aside;
 
 /// One path of a prefix that differs from its plan.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -64,6 +65,11 @@ pub fn check(
         faults.push(PathFault { path, fault: "is missing" });
     }
     Ok(faults)
+}
+
+/// Takes a prefix from its place, so that it can be built anew; it comes back when that fails.
+pub fn set_aside(layout: &Layout, prefix: &Path) -> Result<Aside, Error> {
+    Aside::take(prefix, &layout.tmp()).map_err(|error| build::failed(error, layout))
 }
 
 /// Takes a prefix away in one step, then removes it. What runs in it keeps its open files.

@@ -7,15 +7,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use fs_err as fs;
 
+use super::ingest::{GLANCE, PATIENCE};
 use super::{Error, Store, journal, read_receipt};
 use crate::domain::digest::Digest;
 use crate::platform::flock::{self, Attempt, Flock, Mode, Owner};
 use crate::platform::fs::Staging;
 use crate::platform::identity;
+use crate::progress;
 
 /// Age below which nothing is swept where locks do not work.
 pub const YOUNG: Duration = Duration::from_hours(24);
@@ -46,11 +48,23 @@ pub enum Hold {
 }
 
 impl Store {
-    /// Keeps gc away from what is being installed; held until the prefix is published.
-    pub fn hold_shared(&self) -> Option<Flock> {
-        match flock::attempt(&self.locks.join("store"), Mode::Shared) {
-            Attempt::Held(lock) => Some(lock),
-            Attempt::Busy(_) | Attempt::Unavailable(_) => None,
+    /// Keeps gc away from what is being installed; held until something leads to it. Waits for a gc that runs, and says
+    /// so. `None` where locks do not work: there gc keeps what is younger than a day.
+    pub fn hold_shared(&self, progress: &dyn progress::Progress) -> Option<Flock> {
+        let since = Instant::now();
+        let mut is_said = false;
+        loop {
+            match flock::attempt(&self.locks.join("store"), Mode::Shared) {
+                Attempt::Held(lock) => return Some(lock),
+                Attempt::Unavailable(_) => return None,
+                Attempt::Busy(owner) if !is_said && since.elapsed() > PATIENCE => {
+                    let whom = owner.map_or_else(String::new, |owner| format!(" ({owner})"));
+                    progress.note(&format!("waiting for `cuenv gc`{whom}"));
+                    is_said = true;
+                }
+                Attempt::Busy(_) => {}
+            }
+            std::thread::sleep(GLANCE);
         }
     }
 

@@ -25,10 +25,10 @@ use crate::platform::zip::ZipError;
 use crate::progress::{self, Task};
 
 /// How often a waiting process looks whether the wheel has arrived.
-const GLANCE: Duration = Duration::from_millis(40);
+pub(super) const GLANCE: Duration = Duration::from_millis(40);
 
 /// After this long, a waiting process says for whom it waits.
-const PATIENCE: Duration = Duration::from_secs(1);
+pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How to ingest.
 #[derive(Clone, Copy, Debug)]

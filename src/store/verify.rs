@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use super::{Error, Store};
 use crate::domain::digest::Digest;
 use crate::domain::receipt::{self, Entry};
-use crate::platform::fs::Staging;
+use crate::platform::fs::Aside;
 
 /// What is wrong with one file of an entry.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -64,19 +64,14 @@ impl Store {
         faults
     }
 
-    /// Takes an entry of this store away, whole or not, so that the next ingestion fetches it anew. Prefixes that were
-    /// linked to it keep their files.
-    pub fn discard(&self, digest: &Digest) -> Result<bool, Error> {
+    /// Takes an entry of this store away, whole or not, so that the next ingestion fetches it anew; it comes back when that
+    /// fails. Prefixes that were linked to it keep their files. `None` when this store has none.
+    pub fn set_aside(&self, digest: &Digest) -> Result<Option<Aside>, Error> {
         let path = self.root.join(digest.to_string());
         if !path.exists() {
-            return Ok(false);
+            return Ok(None);
         }
-        let take = || {
-            let aside = Staging::new(&self.tmp, "removed")?;
-            fs::rename(&path, aside.path().join("entry"))
-        };
-        take().map_err(|error| self.io(error))?;
-        Ok(true)
+        Aside::take(&path, &self.tmp).map(Some).map_err(|error| self.io(error))
     }
 }
 

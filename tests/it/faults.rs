@@ -396,6 +396,36 @@ fn gc_keeps_what_is_pinned_and_frees_the_rest() {
     assert_eq!(world.left_overs(), 0);
 }
 
+/// What a project needs must not go because its lock cannot be read just now.
+#[test]
+fn gc_removes_nothing_while_a_lock_cannot_be_read() {
+    let world = World::new(1 << 20);
+    let lock = world.sandbox.project().join(".cuenv.lock");
+    let before = world.tree();
+    fs::write(&lock, "version = 1\nspec = ").unwrap();
+    let ran = world.sandbox.cuenv(["gc", "-y"]).code(5);
+    assert!(ran.stderr.contains(".cuenv.lock"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("nothing was removed"), "{}", ran.stderr);
+    fs::remove_file(&lock).unwrap();
+    std::os::unix::fs::symlink("/proc/self/mem", &lock).unwrap();
+    world.sandbox.cuenv(["gc", "-y"]).code(1);
+    assert_eq!(world.tree(), before);
+}
+
+/// Nobody sees a toolchain that gc is about to take: an installation waits until gc is done.
+#[test]
+fn an_installation_waits_for_gc() {
+    let world = World::new(1 << 20);
+    let path = world.home().join("locks/store");
+    let held = fs::File::create(&path).unwrap();
+    held.lock().unwrap();
+    let mut install = world.sandbox.command(cuenv()).arg("install").spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    assert!(install.try_wait().unwrap().is_none(), "it did not wait");
+    drop(held);
+    assert!(install.wait().unwrap().success());
+}
+
 #[test]
 fn a_damaged_file_is_found_and_only_its_wheel_is_fetched_again() {
     let world = World::new(1 << 20);
@@ -410,6 +440,11 @@ fn a_damaged_file_is_found_and_only_its_wheel_is_fetched_again() {
     fs::write(&library, "other").unwrap();
     let ran = world.sandbox.cuenv(["verify", "--files"]).code(7);
     assert!(ran.stdout.contains("libcudnn.so.9` has other bytes"), "{}", ran.stdout);
+    // A repair that cannot fetch takes nothing away.
+    let before = world.tree();
+    world.sandbox.cuenv(["verify", "--files", "--repair", "--offline"]).code(4);
+    assert_eq!(world.tree(), before);
+    assert_eq!(world.left_overs(), 0);
     world.index.forget();
     world.sandbox.cuenv(["verify", "--files", "--repair"]).succeeds();
     assert_eq!(world.index.count("/nvidia_cudnn"), 1);

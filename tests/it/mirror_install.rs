@@ -251,4 +251,19 @@ fn a_store_below_is_used_and_never_changed() {
     let prefix = prefix.trim_end().replace("[CUENV]", user.cuenv_home().to_str().unwrap());
     let library = fs::read_to_string(format!("{prefix}/lib/libcudnn.so.9")).unwrap();
     assert_eq!(library, "nvidia-cudnn-cu12 9.14.0.64");
+
+    // A wheel that is broken there is fetched into the own store; the other one stays as it is.
+    let entry = fs::read_dir(administrator.cuenv_home().join("store")).unwrap();
+    let broken = entry
+        .map(|entry| entry.unwrap().path().join("nvidia/cudnn/lib/libcudnn.so.9"))
+        .find(|path| path.exists())
+        .unwrap();
+    fs::remove_file(&broken).unwrap();
+    fs::write(&broken, "other").unwrap();
+    let before = tree::of(&administrator.cuenv_home());
+    user.cuenv(["verify", "--files", "--repair"]).succeeds();
+    user.cuenv(["verify", "--files"]).succeeds();
+    let library = fs::read_to_string(format!("{prefix}/lib/libcudnn.so.9")).unwrap();
+    assert_eq!(library, "nvidia-cudnn-cu12 9.14.0.64");
+    assert_eq!(tree::of(&administrator.cuenv_home()), before);
 }

@@ -1,6 +1,7 @@
 //! `verify --files`: every file of a toolchain against what its wheels were when they were unpacked, and the repair:
 //! just the broken wheel is fetched again, and the prefix is linked anew.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -8,6 +9,7 @@ use serde::Serialize;
 
 use super::toolchain;
 use crate::context::Context;
+use crate::domain::digest::Digest;
 use crate::domain::lock::{self, Lock, LockedWheel};
 use crate::domain::receipt::Entry;
 use crate::domain::size::megabytes;
@@ -76,11 +78,10 @@ impl fmt::Display for Report {
     }
 }
 
-/// Checks the toolchain of `spec`, or the one that holds here; with `repair`, makes good what is broken.
+/// Checks the toolchain of `spec`, or the one that holds here; with `repair`, makes good what is broken and checks again.
 pub fn check_files(cx: &Context<'_>, spec: Option<&str>, repair: bool) -> Result<Report, Error> {
     let found = toolchain::find(cx, spec)?;
     let receipt = prefix::Receipt::read(&found.prefix)?;
-    let store = Store::open(&cx.layout, &cx.settings.below);
     let mut report = Report {
         toolchain: receipt.toolchain.clone(),
         prefix: found.prefix,
@@ -88,13 +89,33 @@ pub fn check_files(cx: &Context<'_>, spec: Option<&str>, repair: bool) -> Result
         faults: Vec::new(),
         repaired: false,
     };
-    let mut broken = Vec::new();
+    let broken = inspect(cx, &receipt, &mut report)?;
+    if repair && !report.faults.is_empty() {
+        make_good(cx, &receipt, &report.prefix, &broken)?;
+        let before = std::mem::take(&mut report.faults);
+        inspect(cx, &receipt, &mut report)?;
+        report.repaired = report.faults.is_empty();
+        if report.repaired {
+            report.faults = before;
+        }
+    }
+    Ok(report)
+}
+
+/// Reads every file and adds what differs to the report; returns the wheels that are not whole.
+fn inspect(
+    cx: &Context<'_>,
+    receipt: &prefix::Receipt,
+    report: &mut Report,
+) -> Result<BTreeSet<Digest>, Error> {
+    let store = Store::open(&cx.layout, &cx.settings.below);
+    let mut broken = BTreeSet::new();
     let mut entries = Vec::new();
     for wheel in &receipt.wheels {
         let before = report.faults.len();
         let fault = match store.entry(&wheel.sha256) {
             Ok(Some(entry)) => {
-                check_entry(cx.progress, &store, &entry, &mut report);
+                check_entry(cx.progress, &store, &entry, report);
                 entries.push(entry);
                 None
             }
@@ -107,7 +128,7 @@ pub fn check_files(cx: &Context<'_>, spec: Option<&str>, repair: bool) -> Result
             fault,
         }));
         if report.faults.len() > before {
-            broken.push(wheel.sha256);
+            broken.insert(wheel.sha256);
         }
     }
     if entries.len() == receipt.wheels.len() {
@@ -118,17 +139,24 @@ pub fn check_files(cx: &Context<'_>, spec: Option<&str>, repair: bool) -> Result
             fault: found.fault.to_owned(),
         }));
     }
-    if repair && !report.faults.is_empty() {
-        // Before anything is taken away: the links that lead to the prefix are found through the prefix.
-        let lock = lock_of(cx, &receipt);
-        for digest in &broken {
-            store.discard(digest)?;
-        }
-        prefix::discard(&cx.layout, &report.prefix)?;
-        install::install_lock(cx, &lock, receipt.target).map_err(Box::new)?;
-        report.repaired = true;
-    }
-    Ok(report)
+    Ok(broken)
+}
+
+/// Fetches the broken wheels anew and builds the prefix from them. Until each new one is there, the old one stays: a repair
+/// without a network loses nothing.
+fn make_good(
+    cx: &Context<'_>,
+    receipt: &prefix::Receipt,
+    prefix: &Path,
+    broken: &BTreeSet<Digest>,
+) -> Result<(), Error> {
+    let _hold = install::hold(cx);
+    // Before anything is moved: the links that lead to the prefix are found through the prefix.
+    let lock = lock_of(cx, receipt);
+    install::refetch(cx, &lock, receipt.target, broken).map_err(Box::new)?;
+    let _aside = prefix::set_aside(&cx.layout, prefix)?;
+    install::install_lock(cx, &lock, receipt.target).map_err(Box::new)?;
+    Ok(())
 }
 
 fn check_entry(
