@@ -171,6 +171,12 @@ impl<'a> Index<'a> {
         Ok(text)
     }
 
+    /// Returns the `RECORD` of a wheel, the list of its files with their sha256, fetching only the wheel's end; `None`
+    /// where that cannot be had (a server without ranges, a local or tiny wheel).
+    pub fn record(&self, wheel: &WheelFile) -> Result<Option<Vec<u8>>, Error> {
+        metadata::record(self.http, wheel)
+    }
+
     /// Returns the file that a lock names. Its digest decides: withdrawn files are found too, any source that
     /// has the same bytes will do, and the same name with other bytes is an error.
     pub fn locate(

@@ -162,7 +162,9 @@ pub fn known(layout: &Layout) -> Vec<Project> {
             let project = Project::at(Path::new(&path));
             let gone = match fs::metadata(project.pin_path()) {
                 Ok(pin) => pin.is_dir(),
-                Err(error) => matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
+                Err(error) => {
+                    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+                }
             };
             (!gone).then_some(project)
         })

@@ -68,6 +68,8 @@ pub struct Settings {
     pub http: http::Config,
     /// How many wheels are worked on at the same time, if the user set it.
     pub jobs: Option<usize>,
+    /// Whether wheels that a venv or uv's cache holds unpacked are linked instead of fetched.
+    pub reuse: bool,
     /// Whether a missing toolchain is installed without asking; not set means: only where someone can be asked.
     pub auto_install: Option<bool>,
     /// What happens where a venv brings NVIDIA libraries of its own.
@@ -128,6 +130,7 @@ impl Settings {
                 Some(jobs) => Some(jobs),
                 None => read.count("CUENV_JOBS")?.or(file.jobs),
             },
+            reuse: read.flag("CUENV_REUSE")?.or(file.reuse).unwrap_or(true),
             auto_install: read.flag("CUENV_AUTO_INSTALL")?.or(file.auto_install),
             venv: match read.process.var("CUENV_VENV") {
                 Some(text) => Some(text.parse().map_err(|reason| bad("CUENV_VENV", text, reason))?),

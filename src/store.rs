@@ -10,6 +10,7 @@
 //! archive's directory, RECORD and the sha256 of each file had all been compared. Readers therefore take no lock.
 //! A store may stand on others that somebody else fills (`/opt/cuenv`); those are only read.
 
+mod adopt;
 mod download;
 mod error;
 mod gc;
@@ -56,6 +57,17 @@ pub struct WheelSource {
     pub size: Option<u64>,
     /// Where it can be had, best first.
     pub places: Vec<Place>,
+    /// Where somebody has unpacked it already.
+    pub unpacked: Option<Unpacked>,
+}
+
+/// A wheel that an installer has unpacked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unpacked {
+    /// The directory that holds its files, a `site-packages` for instance.
+    pub site: PathBuf,
+    /// The RECORD of the wheel itself, from the index: the installer's copy proves nothing.
+    pub record: Vec<u8>,
 }
 
 /// A store, and those below it.

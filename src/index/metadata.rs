@@ -73,13 +73,41 @@ fn from_file(path: &Path, wheel: &WheelFile) -> Result<Vec<u8>, Error> {
     let file = fs_err::File::open(path)?;
     let size = file.metadata()?.len();
     let mut source = FileSource { file: file.into_parts().0 };
-    member(&mut source, size, wheel)
+    member(&mut source, size, wheel, is_metadata)
 }
 
 fn from_wheel(http: &Http, url: &Url, wheel: &WheelFile) -> Result<Vec<u8>, Error> {
     if wheel.size.is_some_and(|size| size <= SMALL) {
         return from_whole(http.get(url, &[("accept-encoding", "identity")])?, wheel);
     }
+    match end_of(http, url, wheel)? {
+        End::Part(mut source, size) => member(&mut source, size, wheel, is_metadata),
+        End::Whole(response) => from_whole(response, wheel),
+    }
+}
+
+/// Returns the `RECORD` of a remote wheel by range requests; `None` from a server without ranges.
+pub(super) fn record(http: &Http, wheel: &WheelFile) -> Result<Option<Vec<u8>>, Error> {
+    let Location::Url(url) = &wheel.location else { return Ok(None) };
+    let url = Http::url(url)?;
+    if wheel.size.is_none_or(|size| size <= SMALL) {
+        return Ok(None);
+    }
+    match end_of(http, &url, wheel)? {
+        End::Part(mut source, size) => member(&mut source, size, wheel, is_record).map(Some),
+        End::Whole(_) => Ok(None),
+    }
+}
+
+/// What a server sends when it is asked for the end of a wheel.
+enum End<'a> {
+    /// The end, and the size of the whole.
+    Part(RemoteSource<'a>, u64),
+    /// It knows no ranges.
+    Whole(Response),
+}
+
+fn end_of<'a>(http: &'a Http, url: &'a Url, wheel: &WheelFile) -> Result<End<'a>, Error> {
     // Some servers know no range that counts from the end; with the size, none is needed.
     let range = match wheel.size {
         Some(size) => ByteRange::From(size - TAIL),
@@ -92,15 +120,14 @@ fn from_wheel(http: &Http, url: &Url, wheel: &WheelFile) -> Result<Vec<u8>, Erro
         response => response?,
     };
     let Some(part) = response.content_range().filter(|_| response.is_partial()) else {
-        return from_whole(response, wheel);
+        return Ok(End::Whole(response));
     };
     let size = part
         .total
         .or(wheel.size)
         .ok_or_else(|| fault(wheel, "the server does not tell its size"))?;
     let tail = read(response, part.end - part.start, wheel)?;
-    let mut source = RemoteSource { http, url, start: part.start, tail };
-    member(&mut source, size, wheel)
+    Ok(End::Part(RemoteSource { http, url, start: part.start, tail }, size))
 }
 
 /// Reads the wheel itself. A wheel that has another digest than listed tells nothing.
@@ -143,16 +170,24 @@ fn member(
     source: &mut impl Source<Error = Error>,
     size: u64,
     wheel: &WheelFile,
+    wanted: fn(&str) -> bool,
 ) -> Result<Vec<u8>, Error> {
-    zip_tail::read_member(source, size, is_metadata, MAX_METADATA).map_err(|error| match error {
+    zip_tail::read_member(source, size, wanted, MAX_METADATA).map_err(|error| match error {
         zip_tail::Error::Source(error) => error,
         zip_tail::Error::Zip(reason) => fault(wheel, reason),
     })
 }
 
 fn is_metadata(name: &str) -> bool {
-    name.strip_suffix(".dist-info/METADATA")
-        .is_some_and(|rest| !rest.is_empty() && !rest.contains('/'))
+    is_info(name, ".dist-info/METADATA")
+}
+
+fn is_record(name: &str) -> bool {
+    is_info(name, ".dist-info/RECORD")
+}
+
+fn is_info(name: &str, file: &str) -> bool {
+    name.strip_suffix(file).is_some_and(|rest| !rest.is_empty() && !rest.contains('/'))
 }
 
 struct SliceSource<'a>(&'a [u8]);

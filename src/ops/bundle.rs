@@ -235,6 +235,7 @@ fn add_wheel<W: io::Write>(
         digest: Some(wheel.sha256),
         size: Some(wheel.size),
         places: vec![install::place(location)?],
+        unpacked: None,
     };
     let task = cx.progress.start(&wheel.distribution, Some(wheel.size));
     let mut download = Download::new(&source, &network.http, task.as_ref());
@@ -371,6 +372,7 @@ fn read(
             digest: Some(wheel.sha256),
             size: Some(wheel.size),
             places: vec![Place::File(file)],
+            unpacked: None,
         }))
     })?;
     lock.ok_or_else(|| not_a_bundle("it ends before its lock"))

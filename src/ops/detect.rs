@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 pub use report::Detection;
+pub(super) use site::sites;
 
 use super::machine;
 use crate::catalog::{Catalog, CatalogError, ProjectCatalog};

@@ -2,6 +2,7 @@
 
 mod preflight;
 mod report;
+mod reuse;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -190,6 +191,7 @@ pub fn refetch(
             digest: Some(wheel.sha256),
             size: Some(wheel.size),
             places: vec![place(found.location)?],
+            unpacked: None,
         });
     }
     let store = Store::open(&cx.layout, &[]);
@@ -233,6 +235,8 @@ fn fetch(
     preflight::check(cx, toolchain, &needs, fetch_bytes, &missing)?;
 
     let index = network.index();
+    let shelves = (fetch_bytes > 0 && cx.settings.reuse && !cx.settings.http.offline)
+        .then(|| reuse::Shelves::find(cx.process));
     let mut sources = Vec::with_capacity(needs.len());
     for need in &needs {
         let location = match &need.location {
@@ -244,10 +248,15 @@ fn fetch(
                 None => None,
             },
         };
+        let unpacked = shelves.as_ref().zip(location.as_ref()).and_then(|(shelves, location)| {
+            let wheel = Some(&need.wheel).filter(|wheel| missing(wheel))?;
+            shelves.look(&index, &wheel.file, wheel.size, location)
+        });
         sources.push(WheelSource {
             file: need.wheel.file.clone(),
             digest: need.wheel.digest,
             size: need.wheel.size,
+            unpacked,
             places: location.map(place).transpose()?.into_iter().collect(),
         });
     }

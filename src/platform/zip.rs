@@ -12,7 +12,7 @@ mod wire;
 use std::collections::{HashMap, HashSet};
 use std::io::BufRead;
 
-pub use name::NameFault;
+pub use name::{NameFault, check as check_name};
 
 /// Where an archive stops being one, or stops being a safe one.
 #[derive(Debug, thiserror::Error)]

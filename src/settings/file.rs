@@ -11,6 +11,7 @@ use super::Error;
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub(super) struct File {
     pub(super) jobs: Option<usize>,
+    pub(super) reuse: Option<bool>,
     pub(super) auto_install: Option<bool>,
     pub(super) venv: Option<VenvPolicy>,
     pub(super) index: Index,

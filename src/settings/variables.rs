@@ -56,6 +56,10 @@ pub const VARIABLES: &[Variable] = &[
     ),
     variable("CUENV_JOBS", "How many wheels are worked on at the same time"),
     variable(
+        "CUENV_REUSE",
+        "`0`: fetch wheels also where a venv or uv's cache holds them unpacked",
+    ),
+    variable(
         "CUENV_AUTO_INSTALL",
         "`1`: shims install a missing toolchain, also where nobody can be asked; `0`: never",
     ),

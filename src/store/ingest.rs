@@ -47,6 +47,8 @@ pub enum How {
     Fetched,
     /// Another process fetched it while this one waited.
     Awaited,
+    /// Somebody had unpacked it already, and its files were linked.
+    Adopted,
 }
 
 /// One wheel that is in the store now.
@@ -110,12 +112,21 @@ impl Store {
             Turn::Ours(lock) => lock,
             Turn::Arrived(digest) => return Ok(done(digest, How::Awaited)),
         };
-        let digest = self.fetch(source, http, task.as_ref(), lock.as_ref())?;
+        let adopted = match (source.digest, &source.unpacked) {
+            (Some(digest), Some(unpacked)) => {
+                self.adopt(source, digest, unpacked, task.as_ref())?.then_some(digest)
+            }
+            _ => None,
+        };
+        let (digest, how) = match adopted {
+            Some(digest) => (digest, How::Adopted),
+            None => (self.fetch(source, http, task.as_ref(), lock.as_ref())?, How::Fetched),
+        };
         if let Some(lock) = lock {
             lock.retire();
         }
         task.finish();
-        Ok(done(digest, How::Fetched))
+        Ok(done(digest, how))
     }
 
     /// Waits until this process may fetch the wheel, or until another one has.
@@ -280,7 +291,11 @@ impl Store {
         Ok(found)
     }
 
-    fn publish(&self, staging: Staging, receipt: &Receipt) -> std::io::Result<Published> {
+    pub(super) fn publish(
+        &self,
+        staging: Staging,
+        receipt: &Receipt,
+    ) -> std::io::Result<Published> {
         match fs::remove_file(staging.path().join(journal::NAME)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
             _ => {}

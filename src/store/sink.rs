@@ -140,12 +140,12 @@ impl Sink {
     }
 }
 
-fn is_program(start: &[u8]) -> bool {
+pub(super) fn is_program(start: &[u8]) -> bool {
     start.starts_with(b"\x7fELF") || start.starts_with(b"#!")
 }
 
 /// Tells whether programs live here: `bin/`, `nvvm/bin/`, `compute-sanitizer/`.
-fn in_program_folder(name: &str) -> bool {
+pub(super) fn in_program_folder(name: &str) -> bool {
     let mut parts = name.rsplit('/').skip(1);
     parts.next().is_some_and(|folder| matches!(folder, "bin" | "compute-sanitizer"))
 }

@@ -27,6 +27,7 @@ impl Sandbox {
             digest: Some(Digest::of(bytes)),
             size: Some(bytes.len() as u64),
             places: vec![Place::File(path)],
+            unpacked: None,
         }
     }
 
@@ -355,4 +356,94 @@ fn shared_bytes_are_not_counted_as_freed() {
     crate::platform::link::place(&a.join("one"), &b.join("one")).unwrap();
     assert_eq!(measure(&[&a]), Sizes { apparent: 15, shared: 10, own: 5 });
     assert_eq!(measure(&[&a, &b]), Sizes { apparent: 15, shared: 0, own: 15 });
+}
+
+/// Unpacks a wheel as an installer does, with rows of its own in RECORD; returns the site directory and the wheel's RECORD.
+fn installed(sandbox: &Sandbox, bytes: &[u8]) -> Unpacked {
+    let donor = Sandbox::new();
+    let source = donor.source(bytes);
+    donor.ingest(&source).unwrap();
+    let entry = donor.store().entry(&source.digest.unwrap()).unwrap().unwrap();
+    let site = sandbox.dir.path().join("site-packages");
+    for file in &entry.receipt.files {
+        let to = site.join(&file.path);
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::copy(entry.path.join(&file.path), &to).unwrap();
+        let mode = if file.executable { 0o755 } else { 0o644 };
+        fs::set_permissions(&to, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let record = fs::read(entry.path.join(RECORD)).unwrap();
+    fs::write(
+        site.join(RECORD),
+        [&record[..], b"nvidia_x_cu12-1.0.dist-info/INSTALLER,,\n"].concat(),
+    )
+    .unwrap();
+    Unpacked { site, record }
+}
+
+/// A source that can only be had by what is unpacked.
+fn only_unpacked(sandbox: &Sandbox, bytes: &[u8], unpacked: Unpacked) -> WheelSource {
+    let source = sandbox.source(bytes);
+    fs::remove_file(sandbox.dir.path().join("wheel.whl")).unwrap();
+    WheelSource { unpacked: Some(unpacked), ..source }
+}
+
+#[test]
+fn what_an_installer_has_unpacked_is_linked() {
+    let sandbox = Sandbox::new();
+    let bytes = wheel(&files(), |record| record);
+    let unpacked = installed(&sandbox, &bytes);
+    let site = unpacked.site.clone();
+    // A program without the right to run, and a file that others may write, are copied and stay as they are.
+    let mode = |name: &str, mode| {
+        fs::set_permissions(site.join(name), std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    mode("nvidia/x/bin/tool", 0o644);
+    mode("nvidia/x/bin/readme", 0o666);
+    let source = only_unpacked(&sandbox, &bytes, unpacked);
+    assert_eq!(sandbox.ingest(&source).unwrap().how, How::Adopted);
+    let entry = sandbox.store().entry(&source.digest.unwrap()).unwrap().unwrap();
+    assert_eq!(sandbox.store().check(&entry, &|_| ()), []);
+    let inode = |root: &Path, name: &str| fs::metadata(root.join(name)).unwrap().ino();
+    let is_shared = |name: &str| inode(&site, name) == inode(&entry.path, name);
+    assert!(is_shared("nvidia/x/lib/libx.so.1"));
+    assert!(!is_shared("nvidia/x/bin/tool") && !is_shared("nvidia/x/bin/readme"));
+    let run = fs::metadata(entry.path.join("nvidia/x/bin/tool")).unwrap().permissions().mode();
+    assert_eq!(run & 0o777, 0o555);
+    assert_eq!(fs::metadata(site.join("nvidia/x/bin/tool")).unwrap().mode() & 0o777, 0o644);
+}
+
+#[test]
+fn what_differs_from_the_wheels_own_record_is_not_taken() {
+    type Bend<'a> = &'a dyn Fn(&mut Unpacked);
+    let bytes = wheel(&files(), |record| record);
+    let bends: [(&str, Bend<'_>); 6] = [
+        ("other bytes", &|un| {
+            fs::write(un.site.join("nvidia/x/lib/libx.so.1"), b"\x7fELF librarY").unwrap();
+        }),
+        ("missing", &|un| fs::remove_file(un.site.join("nvidia/x/bin/readme")).unwrap()),
+        ("a directory", &|un| {
+            fs::remove_file(un.site.join("nvidia/x/bin/readme")).unwrap();
+            fs::create_dir(un.site.join("nvidia/x/bin/readme")).unwrap();
+        }),
+        ("a way out", &|un| {
+            un.record = String::from_utf8(un.record.clone())
+                .unwrap()
+                .replace("nvidia/x/bin/readme", "../../../readme")
+                .into();
+        }),
+        ("no hash", &|un| {
+            let text = String::from_utf8(un.record.clone()).unwrap();
+            un.record = text.replace(&hash(b"text"), "").into();
+        }),
+        ("no RECORD", &|un| un.record = b"<html>".to_vec()),
+    ];
+    for (what, bend) in bends {
+        let sandbox = Sandbox::new();
+        let mut unpacked = installed(&sandbox, &bytes);
+        bend(&mut unpacked);
+        let source = only_unpacked(&sandbox, &bytes, unpacked);
+        assert!(sandbox.ingest(&source).is_err(), "{what}");
+        sandbox.assert_empty();
+    }
 }

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -424,6 +425,51 @@ fn an_installation_waits_for_gc() {
     assert!(install.try_wait().unwrap().is_none(), "it did not wait");
     drop(held);
     assert!(install.wait().unwrap().success());
+}
+
+/// A venv that holds the very wheel already spares the download; whatever differs is fetched.
+#[test]
+fn a_wheel_that_a_venv_holds_is_linked_instead_of_fetched() {
+    let world = World::new(2 << 20);
+    let mut whole = world.tree();
+    whole.retain(|path, _| !path.ends_with(".cuenv-wheel"));
+    let library = "nvidia/cudnn/lib/libcudnn_engines.so.9";
+    let site = world.sandbox.project().join(".venv/lib/python3.11/site-packages");
+    let entries = fs::read_dir(world.home().join("store")).unwrap().map(|e| e.unwrap().path());
+    let entry = entries.into_iter().find(|entry| entry.join(library).exists()).unwrap();
+    fs::create_dir_all(site.parent().unwrap()).unwrap();
+    let copied = Command::new("cp").arg("-r").arg(&entry).arg(&site).status().unwrap();
+    assert!(copied.success());
+    let digest = entry.file_name().unwrap().to_owned();
+
+    let run = |reuse: &str| {
+        world.wipe();
+        world.index.forget();
+        let mut install = world.sandbox.command(cuenv());
+        let output =
+            install.args(["install", "--locked"]).env("CUENV_REUSE", reuse).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        // A receipt lists the files in the order in which they came.
+        let mut tree = world.tree();
+        tree.retain(|path, _| !path.ends_with(".cuenv-wheel"));
+        assert!(tree == whole, "another tree with CUENV_REUSE={reuse}");
+        world.sandbox.cuenv(["verify", "--files"]).succeeds();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let said = run("1");
+    assert!(said.contains("1 unpacked on this machine already"), "{said}");
+    let inode = |path: &Path| fs::metadata(path).unwrap().ino();
+    let stored = world.home().join("store").join(&digest).join(library);
+    assert_eq!(inode(&stored), inode(&site.join(library)));
+
+    let said = run("0");
+    assert!(!said.contains("unpacked on this machine"), "{said}");
+    fs::set_permissions(site.join(library), fs::Permissions::from_mode(0o644)).unwrap();
+    let mut bytes = fs::read(site.join(library)).unwrap();
+    bytes[0] ^= 1;
+    fs::write(site.join(library), bytes).unwrap();
+    let said = run("1");
+    assert!(!said.contains("unpacked on this machine"), "{said}");
 }
 
 #[test]

@@ -47,9 +47,8 @@ impl From<gc::Error> for Failure {
             gc::Error::Busy { .. } => {
                 Self::new(Exit::Failed, error).hint("wait until it is done, then run it again")
             }
-            gc::Error::Project(error) => {
-                Self::from(error).hint("nothing was removed, since what that project needs is unknown")
-            }
+            gc::Error::Project(error) => Self::from(error)
+                .hint("nothing was removed, since what that project needs is unknown"),
             gc::Error::Store(error) => error.into(),
             gc::Error::Prefix(error) => error.into(),
         }

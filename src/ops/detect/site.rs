@@ -32,7 +32,7 @@ pub(super) fn environment(process: &Process, request: &Request) -> Option<PathBu
 }
 
 /// Returns the package directories of an environment.
-pub(super) fn sites(root: &Path) -> Vec<PathBuf> {
+pub(in crate::ops) fn sites(root: &Path) -> Vec<PathBuf> {
     let mut sites: Vec<PathBuf> = Vec::new();
     for lib in ["lib", "lib64"] {
         let Ok(entries) = fs_err::read_dir(root.join(lib)) else { continue };

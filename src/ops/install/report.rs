@@ -33,6 +33,8 @@ pub struct InstallReport {
     pub reused: usize,
     /// Wheels that another process fetched meanwhile.
     pub awaited: usize,
+    /// Wheels whose files were linked from where somebody had unpacked them.
+    pub adopted: usize,
     /// How long it took, in seconds.
     pub seconds: f64,
     /// Facts worth a line.
@@ -57,6 +59,7 @@ impl InstallReport {
             fetched_bytes: 0,
             reused: 0,
             awaited: 0,
+            adopted: 0,
             seconds: took.as_secs_f64(),
             notes: Vec::new(),
         }
@@ -67,6 +70,7 @@ impl InstallReport {
             match how {
                 How::Present => self.reused += 1,
                 How::Awaited => self.awaited += 1,
+                How::Adopted => self.adopted += 1,
                 How::Fetched => {
                     self.fetched += 1;
                     self.fetched_bytes += wheel.size;
@@ -89,6 +93,9 @@ impl fmt::Display for InstallReport {
         }
         if self.reused > 0 {
             parts.push(format!("{} from the store", self.reused));
+        }
+        if self.adopted > 0 {
+            parts.push(format!("{} unpacked on this machine already", self.adopted));
         }
         if self.awaited > 0 {
             parts.push(format!("{} fetched by another cuenv", self.awaited));

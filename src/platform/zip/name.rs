@@ -33,7 +33,7 @@ impl fmt::Display for NameFault {
 }
 
 /// Checks one member name; a directory's name ends with one slash.
-pub(super) fn check(name: &str) -> Result<(), NameFault> {
+pub fn check(name: &str) -> Result<(), NameFault> {
     let bare = name.strip_suffix('/').unwrap_or(name);
     if name.is_empty() {
         return Err(NameFault::Empty);
