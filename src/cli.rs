@@ -182,7 +182,7 @@ fn without_context(
             dirs().and_then(|dirs| commands::hook::run(process, &dirs, args, output))
         }
         Command::HookEnv(args) => {
-            dirs().and_then(|dirs| commands::hook::answer(process, &dirs, args))
+            dirs().and_then(|dirs| commands::hook::answer(process, &dirs, args, output))
         }
         Command::Shim(args) => {
             dirs().and_then(|dirs| commands::shim::run(process, &dirs, args, output))

@@ -27,8 +27,6 @@ use crate::platform::process::Process;
 use self::file::File;
 use self::pip_conf::PipConf;
 
-pub use self::file::VenvPolicy;
-
 /// The index that was compiled in; empty if the build machine knew none.
 const BUILT_IN_INDEX: &str = env!("CUENV_BUILT_IN_INDEX");
 
@@ -70,10 +68,6 @@ pub struct Settings {
     pub jobs: Option<usize>,
     /// Whether wheels that a venv or uv's cache holds unpacked are linked instead of fetched.
     pub reuse: bool,
-    /// Whether a missing toolchain is installed without asking; not set means: only where someone can be asked.
-    pub auto_install: Option<bool>,
-    /// What happens where a venv brings NVIDIA libraries of its own.
-    pub venv: Option<VenvPolicy>,
     /// Facts worth a line: what was set, and why it does not count.
     pub notes: Vec<String>,
 }
@@ -131,11 +125,6 @@ impl Settings {
                 None => read.count("CUENV_JOBS")?.or(file.jobs),
             },
             reuse: read.flag("CUENV_REUSE")?.or(file.reuse).unwrap_or(true),
-            auto_install: read.flag("CUENV_AUTO_INSTALL")?.or(file.auto_install),
-            venv: match read.process.var("CUENV_VENV") {
-                Some(text) => Some(text.parse().map_err(|reason| bad("CUENV_VENV", text, reason))?),
-                None => file.venv,
-            },
             notes,
         })
     }
@@ -165,10 +154,9 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn flag(&self, name: &str) -> Result<Option<bool>, Error> {
         let Some(text) = self.process.var(name) else { return Ok(None) };
-        match text.to_ascii_lowercase().as_str() {
-            "1" | "true" | "yes" | "on" | "y" | "t" => Ok(Some(true)),
-            "0" | "false" | "no" | "off" | "n" | "f" => Ok(Some(false)),
-            _ => Err(bad(name, text, "expected `1` or `0`")),
+        match shims::settings::switch(text) {
+            Some(on) => Ok(Some(on)),
+            None => Err(bad(name, text, "expected `1` or `0`")),
         }
     }
 

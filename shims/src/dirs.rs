@@ -81,6 +81,11 @@ impl Dirs {
         self.config.join("default")
     }
 
+    /// Returns the file of the user's settings.
+    pub fn settings_file(&self) -> PathBuf {
+        self.config.join("config.toml")
+    }
+
     /// Tells whether a list element was put there by cuenv: it lies in a prefix of this data directory.
     pub fn owns(&self, element: &OsStr) -> bool {
         Path::new(element).starts_with(self.data.join("toolchains"))

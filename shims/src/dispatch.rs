@@ -13,7 +13,7 @@ use crate::environ::{self, Changes};
 use crate::locate::{self, Choice, LocateError, Question, Source, Toolchain};
 use crate::names;
 use crate::prepare::{self, PrepareError, Prepared};
-use crate::program::{self, Found, Skip};
+use crate::program::{self, Found, Program, Skip};
 use crate::spec;
 use crate::vars::Vars;
 
@@ -191,33 +191,40 @@ pub fn plan(call: &Call<'_>) -> Result<Plan, Failure> {
             }
         }
     }
-    let outside = environ::apply(vars, &environ::leave(vars));
-    // `enter` puts the prefix's `bin` first; the search sees it there.
     let mut path = OsString::new();
     if let Some(installed) = &prefix {
+        // `enter` puts the prefix's `bin` first; the search sees it there.
         path.push(installed.prefix.join("bin"));
         path.push(":");
+        path.push(program::search_path(&environ::left(vars)));
+    } else {
+        path.push(program::search_path(vars));
     }
-    path.push(program::search_path(if prefix.is_some() { &outside } else { vars }));
-    let file = find(call.program, &path, &skip)?;
+    let program = find(call.program, &path, &skip)?;
     if let (Some(installed), Some(choice)) = (&prefix, &choice) {
-        let found = prepare::prepare(installed, choice, vars, Some(&file), false)
-            .map_err(Failure::Prepare)?;
+        let request = prepare::Request {
+            installed,
+            choice,
+            vars,
+            dirs,
+            program: Some(&program),
+            build: false,
+        };
+        let found = prepare::prepare(&request).map_err(Failure::Prepare)?;
         changes = environ::enter(vars, &found.wanted, dirs);
-        let own = file.starts_with(&installed.prefix);
+        let own = program.file.starts_with(&installed.prefix);
         if !own && call.program.to_str().is_some_and(|name| TOOLKIT.contains(&name)) {
             notes.push(format!(
                 "`{}` is not part of {}; running `{}`",
                 call.program.to_string_lossy(),
                 installed.activation.toolchain,
-                file.display()
+                program.file.display()
             ));
         }
-        let sets_id = std::fs::metadata(&file).is_ok_and(|seen| seen.mode() & 0o6000 != 0);
-        if sets_id {
+        if program.sets_id() {
             notes.push(format!(
                 "`{}` changes the user or group it runs as, so the loader drops LD_LIBRARY_PATH: put `cuenv exec --` behind it",
-                file.display()
+                program.file.display()
             ));
         }
         prepared = Some(found);
@@ -227,20 +234,20 @@ pub fn plan(call: &Call<'_>) -> Result<Plan, Failure> {
         changes.push((names::TOOLCHAIN.into(), Some(spec.into())));
     }
     if call.is_shim {
-        let chain = chain.with(call.process, call.program, &file);
+        let chain = chain.with(call.process, call.program, &program.file);
         changes.push((names::CHAIN.into(), Some(chain)));
     }
     if !chain.0.is_empty() {
         notes.clear();
     }
-    Ok(Plan { program: file, changes, choice, prepared, notes })
+    Ok(Plan { program: program.file, changes, choice, prepared, notes })
 }
 
-fn find(name: &OsStr, path: &OsStr, skip: &Skip) -> Result<PathBuf, Failure> {
+fn find(name: &OsStr, path: &OsStr, skip: &Skip) -> Result<Program, Failure> {
     if name.as_bytes().contains(&b'/') {
         let file = PathBuf::from(name);
         return match std::fs::metadata(&file) {
-            Ok(seen) if seen.is_file() && seen.mode() & 0o111 != 0 => Ok(file),
+            Ok(seen) if seen.is_file() && seen.mode() & 0o111 != 0 => Ok(Program::at(file)),
             Ok(_) => Err(Failure::NotExecutable(file)),
             Err(_) => Err(Failure::NoCommand(name.to_owned())),
         };
@@ -254,7 +261,7 @@ fn find(name: &OsStr, path: &OsStr, skip: &Skip) -> Result<PathBuf, Failure> {
         found => found,
     };
     match found {
-        Found::Program(file) => Ok(file),
+        Found::Program(program) => Ok(program),
         Found::NotExecutable(file) => Err(Failure::NotExecutable(file)),
         Found::Nothing => Err(Failure::NoCommand(name.to_owned())),
     }
@@ -276,7 +283,7 @@ pub fn exec_failure(file: &Path, error: &std::io::Error) -> (u8, String) {
     let file_name = file.display();
     match error.raw_os_error() {
         Some(E2BIG) => (126, format!("{file_name}: Argument list too long")),
-        _ if error.kind() == std::io::ErrorKind::NotFound => match program::first_line(file) {
+        _ if error.kind() == std::io::ErrorKind::NotFound => match Program::at(file).first_line() {
             Some(line) => {
                 let interpreter = line.trim_start_matches("#!").trim();
                 (

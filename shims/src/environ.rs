@@ -112,6 +112,10 @@ pub fn keep(vars: &Vars, wanted: &Wanted, dirs: &Dirs) -> Changes {
 
 /// Returns the changes that leave the active toolchain, nothing when none is.
 pub fn leave(vars: &Vars) -> Changes {
+    let marks = [names::UNDO, names::ACTIVE].map(OsStr::new);
+    if !marks.iter().any(|mark| vars.contains_key(*mark)) {
+        return Changes::new();
+    }
     difference(vars, &left(vars))
 }
 
@@ -142,7 +146,7 @@ fn join(elements: &[OsString]) -> OsString {
 }
 
 /// Returns the environment without what an activation put into it.
-fn left(vars: &Vars) -> Vars {
+pub fn left(vars: &Vars) -> Vars {
     let mut after = vars.clone();
     let record = Record::of(vars);
     after.remove(OsStr::new(names::UNDO));
@@ -216,7 +220,7 @@ pub fn difference(before: &Vars, after: &Vars) -> Changes {
     changes.extend(
         before.keys().filter(|name| !after.contains_key(*name)).map(|name| (name.clone(), None)),
     );
-    changes.sort();
+    changes.sort_unstable();
     changes
 }
 

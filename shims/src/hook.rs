@@ -16,12 +16,13 @@ use crate::prepare;
 use crate::quote;
 use crate::undo::{Record, decode, encode, hash};
 use crate::vars::{Vars, var};
+use crate::venv::RuleSource;
 
 /// What this shell's hook put on its lists so far; given back by the hook.
 pub const PAST: &str = "CUENV_HOOK_PAST";
 /// The mark of the message that was shown last; given back by the hook.
 pub const SAID: &str = "CUENV_HOOK_SAID";
-/// Set to `1` by the hook when it was asked to be quiet.
+/// `1`: nothing is said when the hook switches.
 pub const QUIET: &str = "CUENV_HOOK_QUIET";
 
 /// A shell that a hook can be written for.
@@ -87,7 +88,7 @@ pub struct Answer {
 }
 
 /// Works out what the hook is to do.
-pub fn answer(vars: &Vars, cwd: Option<&Path>, dirs: &Dirs) -> Answer {
+pub fn answer(vars: &Vars, cwd: Option<&Path>, dirs: &Dirs, quiet: bool) -> Answer {
     let mut answer = Answer::default();
     let mut notes = Vec::new();
     let question = Question { dirs, vars, cwd, argument: None, inherit: false, all: false };
@@ -109,8 +110,25 @@ pub fn answer(vars: &Vars, cwd: Option<&Path>, dirs: &Dirs) -> Answer {
                 Ok(Toolchain::System) => {}
                 Ok(Toolchain::Missing(_)) => notes.push(not_installed(&choice)),
                 Ok(Toolchain::Installed(installed)) => {
-                    match prepare::prepare(&installed, &choice, vars, None, false) {
-                        Ok(prepared) => wanted = Some(prepared.wanted),
+                    let request = prepare::Request {
+                        installed: &installed,
+                        choice: &choice,
+                        vars,
+                        dirs,
+                        program: None,
+                        build: false,
+                    };
+                    match prepare::prepare(&request) {
+                        Ok(prepared) => {
+                            // Another policy in the settings is another environment.
+                            if matches!(
+                                prepared.libraries.rule.source,
+                                RuleSource::Settings(_) | RuleSource::Default
+                            ) {
+                                answer.watched.push(dirs.settings_file());
+                            }
+                            wanted = Some(prepared.wanted);
+                        }
                         Err(error) => notes.push(error.to_string()),
                     }
                 }
@@ -157,7 +175,7 @@ pub fn answer(vars: &Vars, cwd: Option<&Path>, dirs: &Dirs) -> Answer {
     if var(vars, SAID) != Some(OsStr::new(&answer.said)) {
         answer.lines.extend(notes);
     }
-    if var(vars, QUIET) == Some(OsStr::new("1")) {
+    if quiet || var(vars, QUIET) == Some(OsStr::new("1")) {
         answer.lines.clear();
     }
     answer

@@ -32,6 +32,7 @@ pub mod program;
 pub mod quote;
 pub mod read;
 pub mod run;
+pub mod settings;
 pub mod spec;
 pub mod undo;
 pub mod vars;

@@ -56,9 +56,9 @@ fn main() -> ExitCode {
 fn own_command(args: &[OsString], vars: &Vars, cwd: Option<&Path>, dirs: &Dirs) -> ExitCode {
     let words: Vec<&str> = args.iter().filter_map(|word| word.to_str()).collect();
     match *words.as_slice() {
-        ["hook-env", shell] => match shell.parse() {
+        ["hook-env", shell, ref more @ ..] => match shell.parse() {
             Ok(shell) => {
-                let answer = hook::answer(vars, cwd, dirs);
+                let answer = hook::answer(vars, cwd, dirs, more.contains(&"--quiet"));
                 for line in &answer.lines {
                     say(line);
                 }
@@ -71,7 +71,7 @@ fn own_command(args: &[OsString], vars: &Vars, cwd: Option<&Path>, dirs: &Dirs) 
             Err(()) => fail(2, &format!("no hook for `{shell}`")),
         },
         ["--version" | "-V"] => {
-            let text = format!("cuenv-shim {} ({})\n", env!("CARGO_PKG_VERSION"), program::MARKER);
+            let text = format!("cuenv-shim {} ({})\n", env!("CARGO_PKG_VERSION"), program::MARK);
             let _ = std::io::stdout().lock().write_all(text.as_bytes());
             ExitCode::SUCCESS
         }

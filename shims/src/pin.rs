@@ -212,7 +212,7 @@ impl<'a> Lines<'a> {
 }
 
 /// Drops a comment: `#` outside of quotes.
-fn without_comment(line: &str) -> &str {
+pub(crate) fn without_comment(line: &str) -> &str {
     let mut quote = None;
     for (at, character) in line.char_indices() {
         match (quote, character) {
@@ -305,7 +305,7 @@ fn toml_form(lines: &mut Lines<'_>) -> Result<Pin, PinError> {
 }
 
 /// Returns the inside of a quoted text that needs no unescaping.
-fn string(value: &str) -> Option<&str> {
+pub(crate) fn string(value: &str) -> Option<&str> {
     let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''))?;
     let inner = value[1..].strip_suffix(quote)?;
     (!inner.contains(quote) && !inner.contains('\\')).then_some(inner)

@@ -6,12 +6,32 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::activation::Verb;
+use crate::dirs::Dirs;
 use crate::environ::Wanted;
-use crate::locate::{Choice, Installed};
+use crate::locate::{Choice, Installed, Source};
 use crate::names;
 use crate::pin::shown;
+use crate::program::Program;
+use crate::settings::{Settings, SettingsError};
 use crate::vars::{Vars, var};
-use crate::venv::{self, Libraries, Policy, PythonEnv, Refusal};
+use crate::venv::{self, Libraries, PythonEnv, Refusal, Rule, RuleSource};
+
+/// What is to be prepared, and for whom.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The prefix.
+    pub installed: &'a Installed,
+    /// What chose it.
+    pub choice: &'a Choice,
+    /// The environment.
+    pub vars: &'a Vars,
+    /// Where cuenv's directories are.
+    pub dirs: &'a Dirs,
+    /// What will run, when that is known; a tool of the prefix itself needs no look at a Python environment.
+    pub program: Option<&'a Program>,
+    /// With the variables that compilers and linkers read.
+    pub build: bool,
+}
 
 /// What a prefix wants, and how its library path came about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +43,7 @@ pub struct Prepared {
 }
 
 /// Why a prefix cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum PrepareError {
     /// `override` cannot hold.
     Refused(Refusal),
@@ -31,6 +51,8 @@ pub enum PrepareError {
     Colon(PathBuf),
     /// `CUENV_VENV` is not a policy.
     Policy(String),
+    /// The settings, which may name the policy, cannot be used.
+    Settings(SettingsError),
 }
 
 impl fmt::Display for PrepareError {
@@ -40,6 +62,7 @@ impl fmt::Display for PrepareError {
             Self::Colon(path) => {
                 write!(f, "`{}` cannot stand on a path list: it holds a colon", path.display())
             }
+            Self::Settings(error) => error.fmt(f),
             Self::Policy(text) => {
                 write!(f, "`{text}` from {} is not `defer`, `override` or `off`", names::VENV)
             }
@@ -49,28 +72,27 @@ impl fmt::Display for PrepareError {
 
 impl std::error::Error for PrepareError {}
 
-/// Returns the policy that holds: the variable's, the pin's, or the default.
-pub fn policy(vars: &Vars, choice: &Choice) -> Result<Policy, PrepareError> {
-    match var(vars, names::VENV) {
-        Some(text) => {
-            let text = text.to_string_lossy();
-            text.parse().map_err(|()| PrepareError::Policy(shown(&text)))
-        }
-        None => Ok(choice.venv.unwrap_or_default()),
+/// Returns the policy that holds: the variable's, the pin's, the settings', or the default.
+pub fn rule(vars: &Vars, choice: &Choice, dirs: &Dirs) -> Result<Rule, PrepareError> {
+    if let Some(text) = var(vars, names::VENV) {
+        let text = text.to_string_lossy();
+        let policy = text.parse().map_err(|()| PrepareError::Policy(shown(&text)))?;
+        return Ok(Rule { policy, source: RuleSource::Variable });
+    }
+    if let (Some(policy), Source::Pin(path, _)) = (choice.venv, &choice.source) {
+        return Ok(Rule { policy, source: RuleSource::Pin(path.clone()) });
+    }
+    match Settings::read(dirs).map_err(PrepareError::Settings)?.venv {
+        Some(policy) => Ok(Rule { policy, source: RuleSource::Settings(dirs.settings_file()) }),
+        None => Ok(Rule::default()),
     }
 }
 
-/// Works out what a prefix wants. `program` is what will run, when it is known; a tool of the prefix itself needs no
-/// look at a Python environment.
-pub fn prepare(
-    installed: &Installed,
-    choice: &Choice,
-    vars: &Vars,
-    program: Option<&Path>,
-    build: bool,
-) -> Result<Prepared, PrepareError> {
-    let policy = policy(vars, choice)?;
-    let own_tool = program.is_some_and(|program| program.starts_with(&installed.prefix));
+/// Works out what a prefix wants.
+pub fn prepare(request: &Request<'_>) -> Result<Prepared, PrepareError> {
+    let Request { installed, choice, vars, dirs, program, build } = *request;
+    let rule = rule(vars, choice, dirs)?;
+    let own_tool = program.is_some_and(|program| program.file.starts_with(&installed.prefix));
     let env = if own_tool { None } else { PythonEnv::find(vars, program, choice.pin_directory()) };
     let mut wanted =
         Wanted { toolchain: installed.activation.toolchain.clone().into(), ..Wanted::default() };
@@ -90,9 +112,8 @@ pub fn prepare(
             },
         }
     }
-    let libraries =
-        venv::libraries(&installed.prefix, &installed.activation, &flat, env.as_ref(), policy)
-            .map_err(PrepareError::Refused)?;
+    let libraries = venv::libraries(&installed.prefix, &installed.activation, flat, env, rule)
+        .map_err(PrepareError::Refused)?;
     if !libraries.elements.is_empty() {
         lists.push(("LD_LIBRARY_PATH".into(), libraries.elements.clone()));
     }
@@ -112,27 +133,35 @@ fn below(prefix: &Path, path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::locate::Source;
     use crate::locate::tests::install;
     use crate::vars::from_pairs;
+    use crate::venv::Policy;
+    use crate::walk::PinKind;
     use crate::walk::tests::Temp;
 
-    fn installed(prefix: PathBuf) -> Installed {
+    fn prepared(temp: &Temp, prefix: PathBuf, build: bool) -> Result<Prepared, PrepareError> {
         let activation = crate::activation::Activation::of_prefix(&prefix).unwrap().unwrap();
-        Installed { prefix, activation, locked: false }
+        prepare(&Request {
+            installed: &Installed { prefix, activation, locked: false },
+            choice: &pinned(None),
+            vars: &Vars::new(),
+            dirs: &temp.dirs(),
+            program: None,
+            build,
+        })
     }
 
-    fn choice() -> Choice {
-        Choice { spec: "12.4".to_owned(), source: Source::Argument, venv: Some(Policy::Off) }
+    fn pinned(venv: Option<Policy>) -> Choice {
+        let source = Source::Pin("/p/.cuenv".into(), PinKind::Cuenv);
+        Choice { spec: "12.4".to_owned(), source, venv }
     }
 
     #[test]
     fn values_are_absolute_and_build_variables_need_asking() {
         let temp = Temp::new("prepare");
         let prefix = install(&temp, "one", None);
-        let found = installed(prefix.clone());
         let names = |build| {
-            let prepared = prepare(&found, &choice(), &Vars::new(), None, build).unwrap();
+            let prepared = prepared(&temp, prefix.clone(), build).unwrap();
             assert_eq!(prepared.wanted.set[0].1, prefix.clone().into_os_string());
             let lists = prepared.wanted.lists;
             lists.into_iter().map(|(name, _)| name.into_string().unwrap()).collect::<Vec<_>>()
@@ -142,19 +171,32 @@ mod tests {
     }
 
     #[test]
-    fn the_variable_outranks_the_pin() {
-        let vars = |text| from_pairs(&[("CUENV_VENV", text)]);
-        assert_eq!(policy(&Vars::new(), &choice()), Ok(Policy::Off));
-        assert_eq!(policy(&vars("override"), &choice()), Ok(Policy::Override));
-        assert_eq!(policy(&vars(""), &choice()), Ok(Policy::Off));
-        assert!(policy(&vars("never"), &choice()).is_err());
+    fn the_variable_outranks_the_pin_and_the_pin_the_settings() {
+        let temp = Temp::new("rule");
+        let ask = |variable: Option<&str>, pin| {
+            let vars: Vec<_> = variable.map(|text| ("CUENV_VENV", text)).into_iter().collect();
+            rule(&from_pairs(&vars), &pinned(pin), &temp.dirs())
+                .map(|rule| (rule.policy, rule.source.to_string()))
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(ask(None, None), Ok((Policy::Defer, "the default".to_owned())));
+        let path = temp.write("data/config/config.toml", "venv = \"off\"\n");
+        let settings = (Policy::Off, format!("`{}`", path.display()));
+        assert_eq!(ask(None, None), Ok(settings.clone()));
+        assert_eq!(ask(Some(""), None), Ok(settings));
+        let pin = (Policy::Override, "`/p/.cuenv`".to_owned());
+        assert_eq!(ask(None, Some(Policy::Override)), Ok(pin));
+        let variable = (Policy::Defer, "CUENV_VENV".to_owned());
+        assert_eq!(ask(Some("defer"), Some(Policy::Override)), Ok(variable));
+        assert!(ask(Some("never"), None).unwrap_err().contains("`never` from CUENV_VENV"));
+        temp.write("data/config/config.toml", "venv = \"never\"\n");
+        assert!(ask(None, None).unwrap_err().contains("is not a value of `venv`"));
     }
 
     #[test]
     fn a_colon_cannot_stand_on_a_list() {
         let temp = Temp::new("co:lon");
-        let found = installed(install(&temp, "one", None));
-        let refused = prepare(&found, &choice(), &Vars::new(), None, false);
+        let refused = prepared(&temp, install(&temp, "one", None), false);
         assert!(matches!(refused, Err(PrepareError::Colon(_))));
     }
 }

@@ -7,19 +7,71 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::names;
+use crate::read;
 use crate::vars::{Vars, var};
 
-/// Every copy of the shim's binary holds this text, by which another copy is known under any name and place.
-pub const MARKER: &str = "cuenv exec shim, contract 1";
+/// Every copy of the shim's binary holds this text in its first bytes (see `build.rs`), by which another copy is known
+/// under any name and place.
+pub const MARK: &str = env!("SHIM_MARK");
 
-/// No shim is larger; no interpreter or compiler is read to look for the marker.
-const LARGEST_SHIM: u64 = 4 << 20;
+/// What is read of a program: an ELF header, its program headers and the notes behind them, or a script's first line.
+const HEAD: u64 = 1024;
+
+/// A program's file, as far as it was looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// The file.
+    pub file: PathBuf,
+    /// Its mode; 0 when it could not be looked at.
+    pub mode: u32,
+    head: Vec<u8>,
+}
+
+impl Program {
+    /// Looks at a file; one that cannot be read is a program without a first line.
+    pub fn at(file: impl Into<PathBuf>) -> Self {
+        let file = file.into();
+        let mode = std::fs::metadata(&file).map_or(0, |seen| seen.mode());
+        let mut head = Vec::with_capacity(1024);
+        if let Ok(Some((open, _))) = read::open(&file) {
+            let _ = open.take(HEAD).read_to_end(&mut head);
+        }
+        Self { file, mode, head }
+    }
+
+    /// Looks at a file that is known to be a regular one.
+    fn regular(file: PathBuf, seen: &std::fs::Metadata) -> Self {
+        let mut head = vec![0; 1024];
+        let length = read::open_regular(&file).and_then(|mut open| open.read(&mut head));
+        head.truncate(length.unwrap_or(0));
+        Self { file, mode: seen.mode(), head }
+    }
+
+    /// Returns the first line, when the file is text that starts with `#!`.
+    pub fn first_line(&self) -> Option<&str> {
+        if !self.head.starts_with(b"#!") {
+            return None;
+        }
+        let end = self.head.iter().position(|byte| *byte == b'\n').unwrap_or(self.head.len());
+        std::str::from_utf8(&self.head[..end]).ok()
+    }
+
+    /// Tells whether it runs as another user or group than its caller.
+    pub fn sets_id(&self) -> bool {
+        self.mode & 0o6000 != 0
+    }
+
+    fn is_marked(&self) -> bool {
+        let mark = MARK.as_bytes();
+        self.head.starts_with(b"\x7fELF") && self.head.windows(mark.len()).any(|text| text == mark)
+    }
+}
 
 /// What the search found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
     /// A program.
-    Program(PathBuf),
+    Program(Program),
     /// Only a file without an execute bit.
     NotExecutable(PathBuf),
     /// Nothing.
@@ -61,50 +113,27 @@ pub fn search(name: &OsStr, path: &OsStr, skip: &Skip) -> Found {
         // The directory is only looked at where the name is found: a long PATH costs one look an element.
         let in_shims =
             identity(directory).is_some_and(|directory| skip.directories.contains(&directory));
-        if in_shims || skip.visited.contains(&candidate) || is_shim(&candidate, &seen, skip) {
+        if in_shims || skip.visited.contains(&candidate) || is_link_to_shim(&candidate, &seen, skip)
+        {
             continue;
         }
         if seen.mode() & 0o111 == 0 {
             refused.get_or_insert(candidate);
             continue;
         }
-        return Found::Program(candidate);
+        let program = Program::regular(candidate, &seen);
+        if !program.is_marked() {
+            return Found::Program(program);
+        }
     }
     refused.map_or(Found::Nothing, Found::NotExecutable)
 }
 
-/// Tells whether a file is a copy of the shim: ours, one that a link names, or one that holds the marker.
-fn is_shim(path: &Path, seen: &std::fs::Metadata, skip: &Skip) -> bool {
-    if skip.binary == Some((seen.dev(), seen.ino())) {
-        return true;
-    }
-    if let Ok(target) = std::fs::read_link(path)
-        && target.file_name() == Some(OsStr::new(names::SHIM_BINARY))
-    {
-        return true;
-    }
-    if seen.len() > LARGEST_SHIM {
-        return false;
-    }
-    let mut bytes = Vec::new();
-    let Ok(Some((mut file, _))) = crate::read::open(path) else { return false };
-    let mut magic = [0; 4];
-    if file.read_exact(&mut magic).is_err() || magic != *b"\x7fELF" {
-        return false;
-    }
-    file.take(LARGEST_SHIM).read_to_end(&mut bytes).is_ok() && contains(&bytes, MARKER.as_bytes())
-}
-
-fn contains(bytes: &[u8], word: &[u8]) -> bool {
-    let first = word[0];
-    let mut from = 0;
-    while let Some(at) = bytes[from..].iter().position(|byte| *byte == first) {
-        if bytes[from + at..].starts_with(word) {
-            return true;
-        }
-        from += at + 1;
-    }
-    false
+/// Tells whether a file is our shim itself, or a link to a binary that has a shim's name.
+fn is_link_to_shim(path: &Path, seen: &std::fs::Metadata, skip: &Skip) -> bool {
+    skip.binary == Some((seen.dev(), seen.ino()))
+        || std::fs::read_link(path)
+            .is_ok_and(|target| target.file_name() == Some(OsStr::new(names::SHIM_BINARY)))
 }
 
 /// Returns the `PATH` that programs are searched in: the given one, with the binaries of an active virtual or
@@ -126,18 +155,6 @@ pub fn search_path(vars: &Vars) -> OsString {
     }
     front.extend_from_slice(path.as_bytes());
     OsStr::from_bytes(&front).to_owned()
-}
-
-/// Returns the first line of a file, when it is text that starts with `#!`.
-pub fn first_line(path: &Path) -> Option<String> {
-    let (file, _) = crate::read::open(path).ok()??;
-    let mut bytes = Vec::new();
-    file.take(512).read_to_end(&mut bytes).ok()?;
-    if !bytes.starts_with(b"#!") {
-        return None;
-    }
-    let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
-    String::from_utf8(bytes[..end].to_vec()).ok()
 }
 
 #[cfg(test)]
@@ -165,7 +182,7 @@ mod tests {
         std::os::unix::fs::symlink("../elsewhere/cuenv-shim", temp.path("other/x")).unwrap();
         std::os::unix::fs::symlink("shims", temp.path("alias")).unwrap();
         let copy = tool(&temp, "copy/x");
-        std::fs::write(&copy, format!("\x7fELF....{MARKER}...")).unwrap();
+        std::fs::write(&copy, format!("\x7fELF....{MARK}...")).unwrap();
         let skip =
             Skip { directories: vec![identity(&temp.path("shims")).unwrap()], ..Skip::default() };
         let root = temp.root().to_str().unwrap();
@@ -173,7 +190,7 @@ mod tests {
             .map(|part| if part.is_empty() { String::new() } else { format!("{root}/{part}") })
             .join(":");
         let found = search(OsStr::new("x"), OsStr::new(&path), &skip);
-        assert_eq!(found, Found::Program(real.clone()));
+        assert_eq!(found, Found::Program(Program::at(real.clone())));
         let visited = Skip { visited: vec![real], ..skip };
         let found = search(OsStr::new("x"), OsStr::new(&path), &visited);
         assert_eq!(found, Found::NotExecutable(temp.path("plain/x")));

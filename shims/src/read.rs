@@ -57,7 +57,7 @@ pub fn open(path: &Path) -> Result<Option<(File, Metadata)>, ReadError> {
         }
         Err(error) => return Err(ReadError::Io(error)),
     }
-    let file = match OpenOptions::new().read(true).custom_flags(SAFE_OPEN).open(path) {
+    let file = match open_regular(path) {
         Ok(file) => file,
         Err(error) if is_absent(&error) => return Ok(None),
         Err(error) => return Err(ReadError::Io(error)),
@@ -80,6 +80,11 @@ fn kind(seen: &Metadata) -> &'static str {
     } else {
         "a device"
     }
+}
+
+/// Opens a file that was seen to be a regular one; were it exchanged for another since, nothing would block.
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(SAFE_OPEN).open(path)
 }
 
 /// Reads a whole text file of at most `limit` bytes; `Ok(None)` when there is none.

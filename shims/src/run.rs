@@ -8,7 +8,10 @@ use std::process::{Command, Stdio};
 
 use crate::dirs::Dirs;
 use crate::dispatch::{self, Plan};
+use crate::names;
+use crate::pin::shown;
 use crate::program;
+use crate::settings::{self, Settings};
 use crate::vars::Vars;
 
 /// The system's number for a file that is neither a program nor a script with a first line.
@@ -52,7 +55,7 @@ pub fn install(
     let cuenv = cuenv.or_else(|| {
         let path = program::search_path(vars);
         match program::search(OsStr::new("cuenv"), &path, &program::Skip::default()) {
-            program::Found::Program(path) => Some(path),
+            program::Found::Program(program) => Some(program.file),
             _ => None,
         }
     });
@@ -63,7 +66,7 @@ pub fn install(
         .arg("install")
         .args(spec)
         // What it starts may be a shim again: that one must not install in turn.
-        .env(crate::names::AUTO_INSTALL, "0")
+        .env(names::AUTO_INSTALL, "0")
         .stdin(Stdio::null())
         .stdout(Stdio::from(stderr))
         .status()
@@ -71,11 +74,11 @@ pub fn install(
     if status.success() { Ok(()) } else { Err("the toolchain could not be installed".to_owned()) }
 }
 
-/// Decides what is run, and installs the toolchain first when it is missing and `CUENV_AUTO_INSTALL` is `1`.
+/// Decides what is run, and installs the toolchain first when it is missing and that is wanted: `CUENV_AUTO_INSTALL`,
+/// or where it says nothing `auto-install` in the settings.
 pub fn plan(call: &dispatch::Call<'_>) -> Result<Result<Plan, dispatch::Failure>, String> {
-    let wanted = crate::vars::var(call.vars, crate::names::AUTO_INSTALL) == Some(OsStr::new("1"));
     match dispatch::plan(call) {
-        Err(dispatch::Failure::Missing(choice)) if wanted => {
+        Err(dispatch::Failure::Missing(choice)) if installs(call)? => {
             let is_pin = matches!(choice.source, crate::locate::Source::Pin(..));
             let spec = (!is_pin).then_some(choice.spec.as_str());
             install(call.dirs, call.exe, call.vars, spec)?;
@@ -83,4 +86,15 @@ pub fn plan(call: &dispatch::Call<'_>) -> Result<Result<Plan, dispatch::Failure>
         }
         plan => Ok(plan),
     }
+}
+
+fn installs(call: &dispatch::Call<'_>) -> Result<bool, String> {
+    if let Some(text) = crate::vars::var(call.vars, names::AUTO_INSTALL) {
+        let text = text.to_string_lossy();
+        return settings::switch(&text).ok_or_else(|| {
+            format!("`{}` from {} is not `1` or `0`", shown(&text), names::AUTO_INSTALL)
+        });
+    }
+    let settings = Settings::read(call.dirs).map_err(|error| error.to_string())?;
+    Ok(settings.auto_install.unwrap_or(false))
 }

@@ -87,6 +87,15 @@ fn auto_install_runs_cuenv_and_keeps_standard_output_clean() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), format!("ran {}\n", made.display()));
     assert_eq!(String::from_utf8_lossy(&output.stderr), "on standard output: install\n");
     std::fs::remove_file(&link).unwrap();
+    // The settings say it where the variable does not, and the variable wins.
+    bed.write("data/config/config.toml", "auto-install = true\n");
+    let output = bed.run("tool").env("CUENV_AUTO_INSTALL", "0").output().unwrap();
+    assert_eq!(output.status.code(), Some(125));
+    let output = bed.run("tool").env("CUENV_AUTO_INSTALL", "perhaps").output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stderr).contains("is not `1` or `0`"), "{output:?}");
+    let output = bed.run("tool").output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), format!("ran {}\n", made.display()));
+    std::fs::remove_file(&link).unwrap();
     bed.program("data/bin/cuenv", "#!/bin/sh\nexit 4\n");
     let output = bed.run("tool").env("CUENV_AUTO_INSTALL", "1").output().unwrap();
     assert_eq!(output.status.code(), Some(125));
@@ -463,7 +472,7 @@ fn it_names_itself() {
     let bed = Bed::new();
     let own = bed.path("data/bin/cuenv-shim");
     let seen = text(bed.command(&own).arg("--version"));
-    assert!(seen.contains(shims::program::MARKER));
+    assert!(seen.contains(shims::program::MARK));
     let output = bed.command(&own).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(OsStr::from_bytes(&output.stderr).to_str().unwrap().contains("cuenv shim --help"));

@@ -52,7 +52,15 @@ pub fn environment(
     match installed {
         None => Ok(Environment { choice, wanted: None, changes: environ::leave(vars) }),
         Some(installed) => {
-            let prepared = prepare::prepare(&installed, &choice, vars, None, build)?;
+            let request = prepare::Request {
+                installed: &installed,
+                choice: &choice,
+                vars,
+                dirs,
+                program: None,
+                build,
+            };
+            let prepared = prepare::prepare(&request)?;
             let changes = environ::enter(vars, &prepared.wanted, dirs);
             Ok(Environment { choice, wanted: Some(prepared.wanted), changes })
         }

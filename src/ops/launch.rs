@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use shims::environ;
 use shims::locate::{Choice, Installed};
 use shims::prepare::{self, PrepareError};
+use shims::program::Program;
 use shims::vars::Vars;
 use shims::venv::{Libraries, PythonEnv};
 
@@ -97,10 +98,19 @@ impl Launch {
         let program = program
             .or_else(|| cx.process.exe().map(Path::to_owned))
             .unwrap_or_else(|| PathBuf::from("/bin/sh"));
-        let env = PythonEnv::find(&vars, Some(&program), Some(beside));
+        let seen = Program::at(&program);
+        let env = PythonEnv::find(&vars, Some(&seen), Some(beside));
         let mut libraries = None;
         if let (State::Installed(installed), Some(choice)) = (&state, &choice) {
-            match prepare::prepare(installed, choice, &vars, Some(&program), false) {
+            let request = prepare::Request {
+                installed,
+                choice,
+                vars: &vars,
+                dirs: &cx.dirs,
+                program: Some(&seen),
+                build: false,
+            };
+            match prepare::prepare(&request) {
                 Ok(prepared) => {
                     let changes = environ::enter(&vars, &prepared.wanted, &cx.dirs);
                     vars = environ::apply(&vars, &changes);

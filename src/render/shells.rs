@@ -31,7 +31,7 @@ pub fn hook(hook: &Hook<'_>) -> Vec<u8> {
         Shell::Xonsh => include_str!("shells/hook.xsh"),
         Shell::Nu => include_str!("shells/hook.nu"),
     };
-    let quiet = OsStr::new(if hook.quiet { "1" } else { "0" });
+    let quiet: &[u8] = if hook.quiet { b"--quiet" } else { b"" };
     let answers = hook.answers.as_os_str();
     let mut out = Vec::new();
     // tcsh evaluates the text as one line, in which a comment would hide all that follows.
@@ -48,7 +48,7 @@ pub fn hook(hook: &Hook<'_>) -> Vec<u8> {
         let value = match mark {
             Some("@BIN@") => quoted(hook.shell, answers),
             Some("@CLI@") => quoted(hook.shell, hook.cli.as_os_str()),
-            Some("@QUIET@") => quoted(hook.shell, quiet),
+            Some("@QUIET@") => quiet.to_vec(),
             Some("@BIN_IN@") => inside_quotes(&quoted(hook.shell, answers)),
             _ => b"@".to_vec(),
         };

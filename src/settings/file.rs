@@ -1,9 +1,9 @@
 //! The settings file, `config.toml`: strict, so that a key with a typing error is an error and not a silence.
 
 use std::path::Path;
-use std::str::FromStr;
 
 use serde::Deserialize;
+use shims::venv::Policy;
 
 use super::Error;
 
@@ -12,8 +12,9 @@ use super::Error;
 pub(super) struct File {
     pub(super) jobs: Option<usize>,
     pub(super) reuse: Option<bool>,
-    pub(super) auto_install: Option<bool>,
-    pub(super) venv: Option<VenvPolicy>,
+    /// Read by the shims' own scan as well, as `venv` is; here they are checked.
+    auto_install: Option<bool>,
+    venv: Option<String>,
     pub(super) index: Index,
     pub(super) network: Network,
     pub(super) store: Store,
@@ -61,31 +62,6 @@ impl std::fmt::Debug for Network {
     }
 }
 
-/// What happens where a project's venv brings NVIDIA libraries of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum VenvPolicy {
-    /// The venv's libraries win; cuenv fills the gaps.
-    Defer,
-    /// cuenv's libraries win.
-    Override,
-    /// The venv is not looked at.
-    Off,
-}
-
-impl FromStr for VenvPolicy {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "defer" => Ok(Self::Defer),
-            "override" => Ok(Self::Override),
-            "off" => Ok(Self::Off),
-            _ => Err("expected `defer`, `override` or `off`"),
-        }
-    }
-}
-
 impl File {
     /// Reads the file; one that is not there sets nothing.
     pub(super) fn load(path: &Path) -> Result<Self, Error> {
@@ -105,6 +81,15 @@ impl File {
             let message = without_values(error.message());
             format!("line {line}: {message}")
         })?;
+        let scanned = shims::settings::Settings::parse(text)
+            .map_err(|(key, value)| format!("`{value}` is not a value of `{key}`"))?;
+        if file.auto_install != scanned.auto_install
+            || file.venv.as_deref() != scanned.venv.map(Policy::name)
+        {
+            return Err("write `venv` and `auto-install` as plain lines before the first table: \
+                        shims read them too"
+                .to_owned());
+        }
         if file.jobs == Some(0) {
             return Err("`jobs` must be above zero".to_owned());
         }
@@ -130,13 +115,16 @@ mod tests {
                    extra = []\nfind-links = ['/w']\nno-index = false\nfresh-minutes = 1\n[network]\n\
                    offline = false\nproxy = 'http://p'\nno-proxy = 'x'\nca = ['/ca']\ntimeout = 3\nretries = 1\n[store]\nbelow = ['/opt/cuenv']\n";
         let file = File::parse(all).unwrap();
-        assert_eq!((file.jobs, file.venv), (Some(4), Some(VenvPolicy::Off)));
+        assert_eq!((file.jobs, file.venv.as_deref()), (Some(4), Some("off")));
         for (text, part) in [
             ("\n[index]\nurll = 'x'", "line 3: unknown field `urll`"),
             ("jobs = 'four'", "line 1: invalid type"),
             ("jobs = 0", "above zero"),
             ("jobs = ", "line 1"),
-            ("venv = 'maybe'", "unknown variant"),
+            ("venv = 'maybe'", "`maybe` is not a value of `venv`"),
+            ("'venv' = 'off'", "as plain lines"),
+            ("venv = '''off'''", "is not a value of `venv`"),
+            ("auto-install = 1", "line 1: invalid type"),
         ] {
             let error = File::parse(text).unwrap_err();
             assert!(error.contains(part), "{text}: {error}");

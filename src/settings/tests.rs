@@ -152,22 +152,13 @@ fn authorities_and_proxies() {
 fn numbers_and_flags_are_checked() {
     let sandbox = Box::new("jobs = 3\nvenv = 'off'\n[network]\noffline = true\ntimeout = 7\n");
     let settings = sandbox.load(&[]).unwrap();
-    assert_eq!(
-        (settings.jobs, settings.venv, settings.http.offline),
-        (Some(3), Some(VenvPolicy::Off), true)
-    );
+    assert_eq!((settings.jobs, settings.http.offline), (Some(3), true));
     assert_eq!(settings.http.idle_timeout.as_secs(), 7);
-    let settings = sandbox
-        .load(&[("CUENV_JOBS", "9"), ("CUENV_OFFLINE", "no"), ("CUENV_VENV", "defer")])
-        .unwrap();
-    assert_eq!(
-        (settings.jobs, settings.venv, settings.http.offline),
-        (Some(9), Some(VenvPolicy::Defer), false)
-    );
+    let settings = sandbox.load(&[("CUENV_JOBS", "9"), ("CUENV_OFFLINE", "no")]).unwrap();
+    assert_eq!((settings.jobs, settings.http.offline), (Some(9), false));
     for (name, value, told) in [
         ("CUENV_JOBS", "0", "CUENV_JOBS is `0`: expected a number above zero"),
         ("CUENV_OFFLINE", "maybe", "CUENV_OFFLINE is `maybe`: expected `1` or `0`"),
-        ("CUENV_VENV", "x", "CUENV_VENV is `x`: expected `defer`, `override` or `off`"),
         ("CUENV_HTTP_RETRIES", "-1", "CUENV_HTTP_RETRIES is `-1`: expected a number"),
         (
             "CUENV_INDEX_URL",

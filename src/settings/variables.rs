@@ -61,7 +61,7 @@ pub const VARIABLES: &[Variable] = &[
     ),
     variable(
         "CUENV_AUTO_INSTALL",
-        "`1`: shims install a missing toolchain, also where nobody can be asked; `0`: never",
+        "`1`: shims install a missing toolchain; `0`: never, whatever the settings say",
     ),
     variable(
         "CUENV_VENV",

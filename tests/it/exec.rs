@@ -158,6 +158,7 @@ fn current_says_why_and_what_it_beat() {
              beats      11.8 from the default, `[CUENV]/config/default`\n\
              toolchain  12.4.1-b\n\
              prefix     [CUENV]/toolchains/{target}/12.4.1-b\n\
+             policy     defer (the default)\n\
              sets       CUDAToolkit_ROOT CUDA_HOME CUDA_PATH CUDNN_PATH LD_LIBRARY_PATH PATH\n"
         )
     );
@@ -185,7 +186,8 @@ fn current_shows_the_venv_and_its_policy() {
     let ran = sandbox.cuenv(["current"]).code(0);
     assert!(
         ran.stdout.contains(
-            "venv       [PROJECT]/.venv (beside the pin)\npolicy     defer\n           from the venv: cudnn\n           from the toolchain: cublas\n"
+            "venv       [PROJECT]/.venv (beside the pin)\n           from the venv: cudnn\n           \
+             from the toolchain: cublas\npolicy     defer (`[PROJECT]/.cuenv`)\n"
         ),
         "{}",
         ran.stdout

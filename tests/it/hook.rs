@@ -335,6 +335,31 @@ fn it_applies_once_when_it_is_loaded() {
 }
 
 #[test]
+fn the_line_on_a_change_can_be_turned_off() {
+    for (program, load) in [
+        ("bash", "eval \"$(CUENV hook bash FLAG)\""),
+        ("zsh", "eval \"$(CUENV hook zsh FLAG)\""),
+        ("fish", "CUENV hook fish FLAG | source"),
+    ] {
+        if !is_installed(program) {
+            println!("skipped: no {program}");
+            continue;
+        }
+        let sandbox = bed();
+        let said = |flag: &str, variable: &str| {
+            let load = load.replace("CUENV", cuenv().to_str().unwrap()).replace("FLAG", flag);
+            let mut command = sandbox.command(program);
+            command.args(["-c", &load]).current_dir(sandbox.project().join("one"));
+            let output = command.env("CUENV_HOOK_QUIET", variable).output().unwrap();
+            String::from_utf8(output.stderr).unwrap()
+        };
+        assert!(said("", "").starts_with("cuenv: 11.8.0-a (`"), "{program}");
+        assert_eq!(said("--quiet", ""), "", "{program}");
+        assert_eq!(said("", "1"), "", "{program}");
+    }
+}
+
+#[test]
 fn directories_with_odd_names() {
     each(|sandbox, dialect, mut shell| {
         for (place, written) in [

@@ -144,6 +144,128 @@ fn shim_exec_and_hook_agree() {
     assert!(through_exec.contains("/nvidia/cudnn/lib:"));
 }
 
+/// Links a library with one version of its own, as NVIDIA's are, that defines and calls functions.
+fn versioned(
+    sandbox: &Sandbox,
+    path: &Path,
+    says: &str,
+    defines: &str,
+    calls: Option<(&str, &Path)>,
+) {
+    let name = path.file_name().unwrap().to_str().unwrap();
+    let map = sandbox.write("map", format!("{name} {{ global: *; }};\n"));
+    let call = calls.map_or(String::new(), |(function, _)| {
+        format!("int {function}(void); int calls_{function}(void) {{ return {function}(); }}\n")
+    });
+    let code = format!(
+        "const char *whoami(void) {{ return \"{says}\"; }}\nint {defines}(void) {{ return 1; }}\n{call}"
+    );
+    let source = sandbox.write("v.c", code);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let status = Command::new("gcc")
+        .args(["-shared", "-fPIC", "-o"])
+        .arg(path)
+        .arg(&source)
+        .arg(format!("-Wl,-soname,{name}"))
+        .arg(format!("-Wl,--version-script={}", map.display()))
+        .args(calls.map(|(_, library)| library))
+        .status();
+    assert!(status.unwrap().success());
+}
+
+#[test]
+fn what_needs_a_newer_library_than_the_venvs_is_left_out() {
+    let sandbox = Sandbox::new();
+    let prefix = sandbox.toolchain(
+        "12.4.1-b",
+        "12.4",
+        &[
+            ("nvjitlink", "libnvJitLink.so.12"),
+            ("cusparse", "libcusparse.so.12"),
+            ("cublas", "libcublas.so.12"),
+        ],
+    );
+    let Some(program) = asker(&sandbox, &[]) else { return };
+    let lib = prefix.join("lib");
+    let jit = lib.join("libnvJitLink.so.12");
+    versioned(&sandbox, &jit, "12.4.1-b", "jit_12_4", None);
+    versioned(
+        &sandbox,
+        &lib.join("libcusparse.so.12"),
+        "12.4.1-b",
+        "sparse",
+        Some(("jit_12_4", &jit)),
+    );
+    sandbox.write(".cuenv", "12.4\n");
+    sandbox.write(".venv/pyvenv.cfg", "home = /usr/bin\n");
+    let venvs = sandbox.project().join(SITE).join("nvidia/nvjitlink/lib/libnvJitLink.so.12");
+    let ask = || {
+        let names = ["libcusparse.so.12", "libnvJitLink.so.12", "libcublas.so.12"];
+        sandbox.cuenv(["exec", "--", program.to_str().unwrap()].iter().chain(&names)).code(0)
+    };
+    // The venv's is older: the toolchain's cuSPARSE could not be loaded with it.
+    versioned(&sandbox, &venvs, "venv", "jit_12_1", None);
+    ask().says("libcusparse.so.12=none\nlibnvJitLink.so.12=venv\nlibcublas.so.12=12.4.1-b\n");
+    let shown = sandbox.cuenv(["current"]).code(0).stdout;
+    let expected = format!(
+        "from the venv: nvjitlink\n           from the toolchain: cublas\n           \
+         left out: cusparse (`libcusparse.so.12` needs `jit_12_4`, which `[PROJECT]/{SITE}/nvidia/nvjitlink/lib/libnvJitLink.so.12` lacks)\n"
+    );
+    assert!(shown.contains(&expected), "{shown}");
+    // It is as new: cuSPARSE is filled in, and takes the venv's.
+    versioned(&sandbox, &venvs, "venv", "jit_12_4", None);
+    ask().says("libcusparse.so.12=12.4.1-b\nlibnvJitLink.so.12=venv\nlibcublas.so.12=12.4.1-b\n");
+}
+
+#[test]
+fn the_settings_hold_where_the_pin_is_silent() {
+    let sandbox = bed("defer");
+    let settings = sandbox.cuenv_home().join("config/config.toml");
+    std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    let path = || {
+        let ran = sandbox.cuenv(["exec", "--", "sh", "-c", "echo ${LD_LIBRARY_PATH-unset}"]);
+        ran.code(0).stdout
+    };
+    let policy = || {
+        let shown = sandbox.cuenv(["current", "--json"]).code(0).json();
+        let shown = &shown["policy"];
+        format!("{} {}", shown["name"].as_str().unwrap(), shown["because"].as_str().unwrap())
+    };
+    sandbox.write(".cuenv", "12.4\n");
+    assert_eq!(policy(), "defer the default");
+    std::fs::write(&settings, "# mine\nvenv = \"off\"\n\n[index]\nfresh-minutes = 1\n").unwrap();
+    assert_eq!(path(), "unset\n");
+    assert_eq!(policy(), "off `[CUENV]/config/config.toml`");
+    sandbox.write(".cuenv", "toolchain = \"12.4\"\nvenv = \"defer\"\n");
+    assert!(path().contains("/nvidia/cudnn/lib:"));
+    assert_eq!(policy(), "defer `[PROJECT]/.cuenv`");
+    sandbox.write(".cuenv", "12.4\n");
+    std::fs::write(&settings, "venv = \"mabye\"\n").unwrap();
+    let ran = sandbox.cuenv(["exec", "--", "true"]).code(125);
+    assert!(
+        ran.stderr
+            .contains("cannot use `[CUENV]/config/config.toml`: `mabye` is not a value of `venv`"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn a_hook_sees_another_policy_in_the_settings() {
+    let sandbox = bed("defer");
+    sandbox.write(".cuenv", "12.4\n");
+    let settings = sandbox.cuenv_home().join("config/config.toml");
+    std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    let script = format!(
+        "eval \"$({} hook bash -q)\"; echo \"${{LD_LIBRARY_PATH:+set}}\"; echo 'venv = \"off\"' >{}; __cuenv_hook; \
+         echo \"${{LD_LIBRARY_PATH:-unset}}\"",
+        crate::support::sandbox::cuenv().display(),
+        settings.display()
+    );
+    let mut command = sandbox.command("bash");
+    Ran::of(command.args(["-c", &script]), &sandbox).code(0).says("set\nunset\n");
+}
+
 /// The real thing: torch with its own cuDNN, and a toolchain with another cuDNN 9, both installed beforehand.
 ///
 /// `CUENV_TEST_VENV` is a virtual environment with torch and NVIDIA's wheels, `CUENV_TEST_HOME` a cuenv home and

@@ -55,13 +55,16 @@ fn explain(plan: &shims::dispatch::Plan) -> Vec<String> {
             choice.source
         ));
         if let Some(env) = &prepared.libraries.env {
+            let libraries = &prepared.libraries;
             lines.push(format!(
-                "policy {}: `{}` supplies {}; the toolchain supplies {}",
-                prepared.libraries.policy.name(),
+                "policy {} from {}: `{}` supplies {}; the toolchain supplies {}",
+                libraries.rule.policy.name(),
+                libraries.rule.source,
                 env.root.display(),
-                prepared.libraries.from_env.join(" "),
-                prepared.libraries.from_toolchain.join(" ")
+                libraries.from_env.join(" "),
+                libraries.from_toolchain.join(" ")
             ));
+            lines.extend(libraries.left_out.iter().map(|left| format!("left out: {left}")));
         }
         for element in &prepared.libraries.elements {
             lines.push(format!("library path: {}", element.display()));

@@ -44,8 +44,13 @@ pub(crate) fn run(
     write(&hook::text(process, dirs, shell, output.quiet))
 }
 
-pub(crate) fn answer(process: &Process, dirs: &Dirs, args: &Ask) -> Result<Exit, Failure> {
-    let answer = hook::answer(process, dirs);
+pub(crate) fn answer(
+    process: &Process,
+    dirs: &Dirs,
+    args: &Ask,
+    output: &Output,
+) -> Result<Exit, Failure> {
+    let answer = hook::answer(process, dirs, output.quiet);
     for line in &answer.lines {
         let _ = writeln!(std::io::stderr().lock(), "cuenv: {line}");
     }

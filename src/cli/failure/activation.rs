@@ -171,6 +171,6 @@ fn prepare_hint(error: &PrepareError) -> Option<String> {
         PrepareError::Colon(_) => {
             Some("set CUENV_HOME to a directory without a colon in its path".to_owned())
         }
-        PrepareError::Policy(_) => None,
+        PrepareError::Policy(_) | PrepareError::Settings(_) => None,
     }
 }

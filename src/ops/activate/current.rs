@@ -30,6 +30,8 @@ pub struct Report {
     pub locked: bool,
     /// What it beat, in order of rank.
     pub beats: Vec<Beaten>,
+    /// What happens where a Python environment brings NVIDIA libraries too; `None` when no toolchain is entered.
+    pub policy: Option<Policy>,
     /// The project's Python environment, if it brings NVIDIA libraries.
     pub venv: Option<Venv>,
     /// The toolchain that is active in this process's environment.
@@ -53,6 +55,15 @@ pub struct Beaten {
     pub source: String,
 }
 
+/// The venv policy.
+#[derive(Debug, Serialize)]
+pub struct Policy {
+    /// Its word.
+    pub name: String,
+    /// Who said it.
+    pub because: String,
+}
+
 /// How the libraries are shared.
 #[derive(Debug, Serialize)]
 pub struct Venv {
@@ -60,14 +71,12 @@ pub struct Venv {
     pub root: PathBuf,
     /// How it was found.
     pub via: String,
-    /// The policy.
-    pub policy: String,
     /// Components that come from the environment.
     pub from_venv: Vec<String>,
     /// Components that come from the toolchain.
     pub from_toolchain: Vec<String>,
-    /// Why the policy cannot hold.
-    pub refused: Option<String>,
+    /// Components that come from neither, each with the reason.
+    pub left_out: Vec<String>,
 }
 
 /// Finds out what holds here.
@@ -80,6 +89,7 @@ pub fn current(process: &Process, dirs: &Dirs) -> Result<Report, Error> {
         prefix: None,
         locked: false,
         beats: Vec::new(),
+        policy: None,
         venv: None,
         active: process.var(shims::names::ACTIVE).map(str::to_owned),
         variables: Vec::new(),
@@ -141,7 +151,19 @@ impl Report {
         self.prefix = Some(installed.prefix.clone());
         self.locked = installed.locked;
         let vars = process.env();
-        match prepare::prepare(&installed, choice, vars, None, false) {
+        let request = prepare::Request {
+            installed: &installed,
+            choice,
+            vars,
+            dirs,
+            program: None,
+            build: false,
+        };
+        if let Ok(rule) = prepare::rule(vars, choice, dirs) {
+            let (name, because) = (rule.policy.name().to_owned(), rule.source.to_string());
+            self.policy = Some(Policy { name, because });
+        }
+        match prepare::prepare(&request) {
             Ok(prepared) => {
                 // From outside of any toolchain: what is active already would hide the changes.
                 let outside = environ::apply(vars, &environ::leave(vars));
@@ -154,10 +176,9 @@ impl Report {
                 self.venv = libraries.env.map(|env| Venv {
                     root: env.root,
                     via: env.via.to_string(),
-                    policy: libraries.policy.name().to_owned(),
                     from_venv: libraries.from_env,
                     from_toolchain: libraries.from_toolchain,
-                    refused: None,
+                    left_out: libraries.left_out.iter().map(ToString::to_string).collect(),
                 });
             }
             Err(error) => self.notes.push(error.to_string()),
@@ -195,9 +216,14 @@ impl fmt::Display for Report {
                 names => names.join(" "),
             };
             line(f, "venv", &format!("{} ({})", venv.root.display(), venv.via))?;
-            line(f, "policy", &venv.policy)?;
             line(f, "", &format!("from the venv: {}", list(&venv.from_venv)))?;
             line(f, "", &format!("from the toolchain: {}", list(&venv.from_toolchain)))?;
+            for left in &venv.left_out {
+                line(f, "", &format!("left out: {left}"))?;
+            }
+        }
+        if let Some(policy) = &self.policy {
+            line(f, "policy", &format!("{} ({})", policy.name, policy.because))?;
         }
         if !self.variables.is_empty() {
             line(f, "sets", &self.variables.join(" "))?;

@@ -24,8 +24,8 @@ pub fn text(process: &Process, dirs: &Dirs, shell: Shell, quiet: bool) -> Vec<u8
 }
 
 /// Answers a hook.
-pub fn answer(process: &Process, dirs: &Dirs) -> Answer {
-    shims::hook::answer(process.env(), process.cwd(), dirs)
+pub fn answer(process: &Process, dirs: &Dirs, quiet: bool) -> Answer {
+    shims::hook::answer(process.env(), process.cwd(), dirs, quiet)
 }
 
 /// What became of a start-up file.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use shims::environ;
 use shims::prepare::{self, PrepareError};
+use shims::program::Program;
 use shims::vars::Vars;
 
 use crate::context::Context;
@@ -33,8 +34,16 @@ pub(super) fn find(cx: &Context<'_>, spec: Option<&str>) -> Result<Found, Error>
     let (choice, installed) = place::find(cx.process, &cx.dirs, spec)?.installed()?;
     let because = choice.source.to_string();
     // A tool of the prefix itself: a Python environment's libraries are no part of this question.
-    let own_tool = installed.prefix.join("bin/cuenv");
-    let prepared = prepare::prepare(&installed, &choice, vars, Some(&own_tool), false)?;
+    let own_tool = Program::at(installed.prefix.join("bin/cuenv"));
+    let request = prepare::Request {
+        installed: &installed,
+        choice: &choice,
+        vars,
+        dirs: &cx.dirs,
+        program: Some(&own_tool),
+        build: false,
+    };
+    let prepared = prepare::prepare(&request)?;
     let changes = environ::enter(vars, &prepared.wanted, &cx.dirs);
     Ok(Found {
         toolchain: installed.activation.toolchain.clone(),

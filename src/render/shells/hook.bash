@@ -2,7 +2,6 @@
 # No process is started while the directory, the variables below and the watched files stay the same.
 __cuenv_bin=@BIN@
 __cuenv_cli=@CLI@
-__cuenv_quiet=@QUIET@
 
 __cuenv_look() {
   local file line count most
@@ -30,7 +29,7 @@ __cuenv_hook() {
   __cuenv_look
   if [ "$__cuenv_now" != "${__cuenv_seen-}" ]; then
     if [ -x "$__cuenv_bin" ] && __cuenv_text=$(CUENV_HOOK_PAST=${__cuenv_past-} \
-      CUENV_HOOK_SAID=${__cuenv_said-} CUENV_HOOK_QUIET=$__cuenv_quiet "$__cuenv_bin" hook-env bash); then
+      CUENV_HOOK_SAID=${__cuenv_said-} "$__cuenv_bin" hook-env bash @QUIET@); then
       eval "$__cuenv_text"
     fi
     __cuenv_look

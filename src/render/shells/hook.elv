@@ -25,8 +25,7 @@ fn cuenv-hook {|@ignored|
     try {
       tmp E:CUENV_HOOK_PAST = $cuenv-past
       tmp E:CUENV_HOOK_SAID = $cuenv-said
-      tmp E:CUENV_HOOK_QUIET = @QUIET@
-      var answer = ((external $cuenv-bin) hook-env elvish | from-json)
+      var answer = ((external $cuenv-bin) hook-env elvish @QUIET@ | from-json)
       for name $answer[unset] { unset-env $name }
       for name [(keys $answer[set])] { set-env $name $answer[set][$name] }
       set cuenv-watch = $answer[watch]

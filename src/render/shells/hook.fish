@@ -2,7 +2,6 @@
 # No process is started while the directory, the variables below and the watched files stay the same.
 set -g __cuenv_bin @BIN@
 set -g __cuenv_cli @CLI@
-set -g __cuenv_quiet @QUIET@
 
 function __cuenv_look
     set -l now "$PWD" "$PATH" "$LD_LIBRARY_PATH" "$VIRTUAL_ENV" "$CONDA_PREFIX" "$CUENV_TOOLCHAIN"
@@ -23,8 +22,8 @@ function __cuenv_hook --on-event fish_prompt --on-variable PWD
     __cuenv_look
     if test "$__cuenv_now" != "$__cuenv_seen"
         if test -x $__cuenv_bin
-            CUENV_HOOK_PAST=$__cuenv_past CUENV_HOOK_SAID=$__cuenv_said CUENV_HOOK_QUIET=$__cuenv_quiet \
-                $__cuenv_bin hook-env fish | source
+            CUENV_HOOK_PAST=$__cuenv_past CUENV_HOOK_SAID=$__cuenv_said \
+                $__cuenv_bin hook-env fish @QUIET@ | source
         end
         __cuenv_look
         set -g __cuenv_seen $__cuenv_now

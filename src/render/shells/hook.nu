@@ -11,7 +11,7 @@ def cuenv-look [] {
 def --env cuenv-hook [] {
   if (cuenv-look) == ($env.__cuenv_seen? | default "") { return }
   if (@BIN@ | path type) in ["file" "symlink"] {
-    let answer = (with-env {CUENV_HOOK_PAST: ($env.__cuenv_past? | default ""), CUENV_HOOK_SAID: ($env.__cuenv_said? | default ""), CUENV_HOOK_QUIET: @QUIET@} { ^@BIN@ hook-env nu } | from json)
+    let answer = (with-env {CUENV_HOOK_PAST: ($env.__cuenv_past? | default ""), CUENV_HOOK_SAID: ($env.__cuenv_said? | default "")} { ^@BIN@ hook-env nu @QUIET@ } | from json)
     for name in $answer.unset { hide-env --ignore-errors $name }
     load-env ($answer.set | items {|name, value| {$name: (if $name == "PATH" { $value | split row ":" } else { $value })} } | into record)
     $env.__cuenv_watch = $answer.watch

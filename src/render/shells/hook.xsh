@@ -1,6 +1,6 @@
 # cuenv: sets and restores the environment of the toolchain that holds in the current directory.
 # No process is started while the directory, the variables below and the watched files stay the same.
-__cuenv = {'bin': @BIN@, 'quiet': @QUIET@, 'watch': [], 'past': '', 'said': '', 'seen': None}
+__cuenv = {'bin': @BIN@, 'quiet': '@QUIET@'.split(), 'watch': [], 'past': '', 'said': '', 'seen': None}
 
 def __cuenv_look():
     import os
@@ -24,8 +24,8 @@ def __cuenv_hook(**_):
     if __cuenv_look() == __cuenv['seen'] or not os.access(__cuenv['bin'], os.X_OK):
         return
     env = __xonsh__.env.detype()
-    env.update(CUENV_HOOK_PAST=__cuenv['past'], CUENV_HOOK_SAID=__cuenv['said'], CUENV_HOOK_QUIET=__cuenv['quiet'])
-    done = subprocess.run([__cuenv['bin'], 'hook-env', 'xonsh'], env=env, stdout=subprocess.PIPE)
+    env.update(CUENV_HOOK_PAST=__cuenv['past'], CUENV_HOOK_SAID=__cuenv['said'])
+    done = subprocess.run([__cuenv['bin'], 'hook-env', 'xonsh', *__cuenv['quiet']], env=env, stdout=subprocess.PIPE)
     if done.returncode == 0:
         exec(done.stdout.decode(), globals())
     __cuenv['seen'] = __cuenv_look()

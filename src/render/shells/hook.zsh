@@ -2,7 +2,6 @@
 # No process is started while the directory, the variables below and the watched files stay the same.
 typeset -g __cuenv_bin=@BIN@
 typeset -g __cuenv_cli=@CLI@
-typeset -g __cuenv_quiet=@QUIET@
 typeset -ga __cuenv_watch
 
 __cuenv_look() {
@@ -32,7 +31,7 @@ __cuenv_apply() {
   emulate -L zsh
   local __cuenv_text
   if [[ -x $__cuenv_bin ]] && __cuenv_text=$(CUENV_HOOK_PAST=${__cuenv_past-} \
-    CUENV_HOOK_SAID=${__cuenv_said-} CUENV_HOOK_QUIET=$__cuenv_quiet "$__cuenv_bin" hook-env zsh); then
+    CUENV_HOOK_SAID=${__cuenv_said-} "$__cuenv_bin" hook-env zsh @QUIET@); then
     eval "$__cuenv_text"
   fi
   __cuenv_look
