@@ -318,9 +318,9 @@ build_shim() {
         static='-C target-feature=+crt-static'
     fi
     # shellcheck disable=SC2086 # several options
-    (cd "$1" && RUSTFLAGS="${RUSTFLAGS:-} $static" cargo build --profile dist $build_flags -p cuenv-shim --target "$triple") ||
+    (cd "$1" && RUSTFLAGS="${RUSTFLAGS:-} $static" cargo build --profile shim $build_flags -p cuenv-shim --target "$triple") ||
         err 'the shim could not be built; what cargo says is above'
-    shim=$target_dir/$triple/dist/cuenv-shim
+    shim=$target_dir/$triple/shim/cuenv-shim
 }
 
 # Each program is written beside its place and renamed into it: one that runs right now goes on running.

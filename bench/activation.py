@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What a shim, `cuenv exec` and the hook cost, against the bare program and against other tools.
 
-    cargo build --release && cargo build -p cuenv-shim --profile dist --target x86_64-unknown-linux-musl
+    cargo build --release && cargo build -p cuenv-shim --profile shim --target x86_64-unknown-linux-musl
     bench/activation.py [--cuenv PATH] [--shim PATH] [--runs N] [--peer NAME=COMMAND ...]
 
 All programs of one table are started in turn, one round after the other, by one small loop of `posix_spawn` and
@@ -147,7 +147,7 @@ def hooks(cuenv, data, root, runs):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cuenv", default=HERE / "target/release/cuenv")
-    parser.add_argument("--shim", default=HERE / f"target/{os.uname().machine}-unknown-linux-musl/dist/cuenv-shim")
+    parser.add_argument("--shim", default=HERE / f"target/{os.uname().machine}-unknown-linux-musl/shim/cuenv-shim")
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--peer", action="append", default=[], metavar="NAME=COMMAND")
     parser.add_argument("--no-hook", action="store_true")
