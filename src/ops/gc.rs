@@ -11,11 +11,12 @@ use std::time::Duration;
 use fs_err as fs;
 use serde::Serialize;
 
-use super::list;
+use super::{list, selection};
 use crate::context::Context;
 use crate::domain::digest::Digest;
 use crate::domain::size::megabytes;
 use crate::platform::flock::Owner;
+use crate::platform::maps;
 use crate::store::{self, Hold, Store, Sweepable};
 use crate::{prefix, project};
 
@@ -74,11 +75,11 @@ pub fn gc(cx: &Context<'_>, dry_run: bool) -> Result<Report, Error> {
         Hold::Busy(owner) => return Err(Error::Busy { owner }),
         Hold::Unlocked => (None, store::YOUNG),
     };
-    let mapped = mapped_below(cx.layout.data());
+    let mapped: BTreeSet<PathBuf> =
+        maps::mapped_below(cx.layout.data()).into_iter().map(|one| one.path).collect();
     let mut report = Report { items: Vec::new(), bytes: 0, dry_run, running: Vec::new() };
     let mut roots = locked(cx)?;
-    let default = fs::read_to_string(cx.layout.default_file()).unwrap_or_default();
-    let default = shims::spec::canonical(default.trim());
+    let default = selection::default_spec(cx).unwrap_or_default();
     let mut links = Vec::new();
     for one in list::installed(cx).toolchains {
         let is_running = mapped.iter().any(|path| path.starts_with(&one.prefix));
@@ -134,27 +135,4 @@ fn locked(cx: &Context<'_>) -> Result<BTreeSet<Digest>, Error> {
         wheels.extend(lock.into_iter().flat_map(|lock| lock.wheels).map(|wheel| wheel.sha256));
     }
     Ok(wheels)
-}
-
-/// Returns the files below `root` that some process has mapped: libraries and programs that run now. Processes of other
-/// users that cannot be looked into are not seen.
-fn mapped_below(root: &Path) -> BTreeSet<PathBuf> {
-    // The kernel names files by their real paths; what is compared with them is named by the layout.
-    let real = fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
-    let Ok(entries) = fs::read_dir("/proc") else { return BTreeSet::new() };
-    let mut found = BTreeSet::new();
-    for entry in entries.filter_map(Result::ok) {
-        if !entry.file_name().as_encoded_bytes().iter().all(u8::is_ascii_digit) {
-            continue;
-        }
-        let Ok(maps) = fs::read(entry.path().join("maps")) else { continue };
-        for line in String::from_utf8_lossy(&maps).lines() {
-            // The path is the sixth column and may hold blanks.
-            let path = line.splitn(6, char::is_whitespace).nth(5).unwrap_or_default().trim_start();
-            if let Ok(inside) = Path::new(path).strip_prefix(&real) {
-                found.insert(root.join(inside));
-            }
-        }
-    }
-    found
 }

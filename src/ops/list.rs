@@ -148,7 +148,7 @@ pub fn installed(cx: &Context<'_>) -> Report {
             .iter()
             .filter(|wheel| holders[&wheel.sha256].len() == 1)
             .map(|wheel| wheel.unpacked)
-            .sum();
+            .fold(0, u64::saturating_add);
         one.projects = users.get(&one.name).cloned().unwrap_or_default();
         for spec in &one.specs {
             one.projects.extend(users.get(spec).cloned().unwrap_or_default());
@@ -193,7 +193,7 @@ fn describe(target: Target, path: &Path) -> Option<Installed> {
         target,
         profile: receipt.profile,
         prefix: path.to_owned(),
-        bytes: receipt.wheels.iter().map(|wheel| wheel.unpacked).sum(),
+        bytes: receipt.wheels.iter().map(|wheel| wheel.unpacked).fold(0, u64::saturating_add),
         own_bytes: 0,
         can,
         grade: None,
@@ -224,7 +224,7 @@ fn links(active: &Path) -> BTreeMap<String, Vec<String>> {
 }
 
 /// Prefix name, or spec where no lock answers the pin -> the projects that want it.
-fn users(cx: &Context<'_>) -> BTreeMap<String, Vec<PathBuf>> {
+pub(super) fn users(cx: &Context<'_>) -> BTreeMap<String, Vec<PathBuf>> {
     let mut found: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
     for project in project::known(&cx.layout) {
         let Ok(Some(pin)) = project.read_pin() else { continue };

@@ -2,6 +2,7 @@
 
 use shims::dirs::Dirs;
 use shims::locate::{self, Choice, LocateError, Question, Selection};
+use shims::pin::Pin;
 
 use crate::context::Context;
 use crate::platform::process::Process;
@@ -27,4 +28,10 @@ pub fn ask(process: &Process, dirs: &Dirs, argument: Option<&str>, all: bool) ->
         inherit: false,
         all,
     })
+}
+
+/// Returns the spec of the default file, whatever holds here.
+pub fn default_spec(cx: &Context<'_>) -> Option<String> {
+    let (text, _) = shims::read::text(&cx.dirs.default_file(), shims::pin::LIMIT).ok()??;
+    Some(Pin::parse(&text).ok()?.spec())
 }

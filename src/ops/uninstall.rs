@@ -1,17 +1,32 @@
 //! `uninstall`: take toolchains away. Their wheels stay in the store until `gc`.
+//!
+//! What is taken away is first told apart: a spec that means several toolchains, and one that a program runs in, need a word.
 
+use std::collections::BTreeSet;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use fs_err as fs;
 use serde::Serialize;
 
-use super::{link, list};
+use super::{link, list, selection};
 use crate::context::Context;
-use crate::domain::spec::{Spec, ToolchainSpec};
+use crate::domain::spec::{Spec, SpecError, ToolchainSpec};
 use crate::domain::target::Target;
 use crate::domain::version::Version;
-use crate::platform::fs::Staging;
+use crate::platform::maps;
+use crate::prefix;
+
+/// What to take away.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// Specs, and names that `list` prints.
+    pub specs: Vec<String>,
+    /// Whether to change nothing.
+    pub dry_run: bool,
+    /// Whether several at once, and toolchains that programs run in, are meant.
+    pub sure: bool,
+}
 
 /// Why nothing was taken away.
 #[derive(Debug, thiserror::Error)]
@@ -24,6 +39,28 @@ pub enum Error {
         /// What is installed.
         installed: Vec<String>,
     },
+    /// Neither a name nor a spec.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// More than one matches.
+    #[error("`{spec}` matches {} toolchains: {}", names.len(), names.join(", "))]
+    Several {
+        /// What was asked for.
+        spec: String,
+        /// The names of the prefixes.
+        names: Vec<String>,
+    },
+    /// A program runs in one.
+    #[error("`{name}` is in use by {}", programs.join(", "))]
+    Running {
+        /// The prefix's name.
+        name: String,
+        /// The programs, with their numbers.
+        programs: Vec<String>,
+    },
+    /// The prefix.
+    #[error(transparent)]
+    Prefix(#[from] prefix::Error),
     /// Removing failed.
     #[error(transparent)]
     Io(#[from] std::io::Error),
@@ -38,6 +75,8 @@ pub struct Report {
     pub dry_run: bool,
     /// Known projects that use one of them.
     pub used_by: Vec<PathBuf>,
+    /// Whether the default leads to one of them.
+    pub is_default: bool,
 }
 
 impl fmt::Display for Report {
@@ -51,59 +90,126 @@ impl fmt::Display for Report {
     }
 }
 
-/// Takes away the toolchains that the specs match.
-pub fn uninstall(cx: &Context<'_>, specs: &[Spec], dry_run: bool) -> Result<Report, Error> {
+/// Takes away the toolchains that the specs match: all of them, or on an error none.
+pub fn uninstall(cx: &Context<'_>, request: &Request) -> Result<Report, Error> {
     let installed = list::installed(cx).toolchains;
-    let mut report = Report { removed: Vec::new(), dry_run, used_by: Vec::new() };
-    let mut chosen = Vec::new();
-    for spec in specs {
-        let text = spec.to_string();
-        if let Spec::Linked(name) = spec {
-            let place = cx.layout.links().join(name);
-            if place.is_dir() {
-                report.removed.push(place);
-                if !dry_run {
-                    link::unlink(cx, name)?;
-                }
-                continue;
-            }
+    let mut report = Report {
+        removed: Vec::new(),
+        dry_run: request.dry_run,
+        used_by: Vec::new(),
+        is_default: false,
+    };
+    let default = selection::default_spec(cx).unwrap_or_default();
+    let (mut chosen, mut linked) = (Vec::new(), Vec::new());
+    for text in &request.specs {
+        let place = cx.layout.links().join(text);
+        if shims::spec::is_spec(text) && place.is_dir() {
+            report.removed.push(place);
+            report.used_by.extend(list::users(cx).remove(text).unwrap_or_default());
+            report.is_default |= default == *text;
+            linked.push(text.as_str());
+            continue;
         }
-        let found: Vec<_> = installed.iter().filter(|one| is_meant(spec, &text, one)).collect();
-        if found.is_empty() {
-            let installed = installed.iter().map(|one| one.toolchain.clone()).collect();
-            return Err(Error::NotInstalled { spec: text, installed });
+        let found = meant(text, &installed)?;
+        let names: Vec<String> = found.iter().map(|one| one.name.clone()).collect();
+        match found.len() {
+            0 => {
+                let installed = installed.iter().map(|one| one.toolchain.clone()).collect();
+                return Err(Error::NotInstalled { spec: text.clone(), installed });
+            }
+            1 => {}
+            _ if request.sure || request.dry_run => {}
+            _ => return Err(Error::Several { spec: text.clone(), names }),
         }
         chosen.extend(found);
     }
+    chosen.sort_by(|a, b| a.prefix.cmp(&b.prefix));
+    chosen.dedup_by(|a, b| a.prefix == b.prefix);
+    if !request.sure && !request.dry_run {
+        refuse_running(cx, &chosen)?;
+    }
     for one in chosen {
-        if report.removed.contains(&one.prefix) {
-            continue;
-        }
         report.removed.push(one.prefix.clone());
         report.used_by.extend(one.projects.clone());
-        if !dry_run {
-            for spec in &one.specs {
-                fs::remove_file(cx.layout.active(one.target).join(spec))?;
-            }
-            // Renamed away in one step, so that no reader sees half of it; then removed with the staging directory.
-            let aside = Staging::new(&cx.layout.tmp(), "removed")?;
-            fs::rename(&one.prefix, aside.path().join("prefix"))?;
+        report.is_default |= one.specs.contains(&default);
+        if !request.dry_run {
+            take_away(cx, one)?;
         }
+    }
+    if !request.dry_run {
+        linked.into_iter().try_for_each(|name| link::unlink(cx, name).map(drop))?;
     }
     report.used_by.sort();
     report.used_by.dedup();
     Ok(report)
 }
 
-/// Tells whether a spec means an installed toolchain: the link of that very spec, the toolchain's or prefix's name, or a
-/// partial spec whose every part matches.
-fn is_meant(spec: &Spec, text: &str, one: &list::Installed) -> bool {
-    if one.specs.iter().any(|known| known == text) || one.toolchain == text || one.name == text {
-        return true;
+fn take_away(cx: &Context<'_>, one: &list::Installed) -> Result<(), Error> {
+    for spec in &one.specs {
+        match fs::remove_file(cx.layout.active(one.target).join(spec)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
     }
-    match spec {
-        Spec::Toolchain(spec) => matches(spec, one),
-        _ => false,
+    Ok(prefix::discard(&cx.layout, &one.prefix)?)
+}
+
+/// A program that has some libraries open would fail when it opens the next one.
+fn refuse_running(cx: &Context<'_>, chosen: &[&list::Installed]) -> Result<(), Error> {
+    let mapped = maps::mapped_below(cx.layout.data());
+    for one in chosen {
+        let here = |file: &&maps::Mapped| file.path.starts_with(&one.prefix);
+        let processes: BTreeSet<u32> =
+            mapped.iter().filter(here).map(|file| file.process).collect();
+        if processes.is_empty() {
+            continue;
+        }
+        let programs = processes
+            .into_iter()
+            .map(|process| {
+                let name = maps::process_name(process).unwrap_or_else(|| "a program".to_owned());
+                format!("`{name}` (pid {process})")
+            })
+            .collect();
+        return Err(Error::Running { name: one.name.clone(), programs });
+    }
+    Ok(())
+}
+
+/// The toolchains that a text means, by the first of these that any has: the prefix's name, or the start of just one; the
+/// link of that very spec; the toolchain's name; every part of a partial spec.
+fn meant<'a>(
+    text: &str,
+    installed: &'a [list::Installed],
+) -> Result<Vec<&'a list::Installed>, Error> {
+    let by = |holds: &dyn Fn(&list::Installed) -> bool| -> Vec<&'a list::Installed> {
+        installed.iter().filter(|one| holds(one)).collect()
+    };
+    let text = text.strip_suffix('/').unwrap_or(text);
+    let named = by(&|one| one.name == text || one.prefix == Path::new(text));
+    if !named.is_empty() {
+        return Ok(named);
+    }
+    let spec = match text.parse::<Spec>() {
+        Ok(spec) => spec,
+        Err(error) => {
+            // The beginning of a name, down to its digest: no spec reads like that.
+            let begun = by(&|one| text.contains('-') && one.name.starts_with(text));
+            return if begun.is_empty() { Err(error.into()) } else { Ok(begun) };
+        }
+    };
+    let spelt = spec.to_string();
+    let linked = by(&|one| one.target == Target::host() && one.specs.contains(&spelt));
+    if !linked.is_empty() {
+        return Ok(linked);
+    }
+    let called = by(&|one| one.toolchain == spelt);
+    if !called.is_empty() {
+        return Ok(called);
+    }
+    match &spec {
+        Spec::Toolchain(spec) => Ok(by(&|one| matches(spec, one))),
+        _ => Ok(Vec::new()),
     }
 }
 

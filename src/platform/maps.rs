@@ -1,4 +1,4 @@
-//! Which files are mapped into this process, from `/proc/self/maps`.
+//! Which files are mapped into this process, and into any, from `/proc/<pid>/maps`.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -7,6 +7,41 @@ use std::path::{Path, PathBuf};
 /// Returns the files that are mapped into this process now.
 pub fn mapped_files() -> io::Result<BTreeSet<PathBuf>> {
     Ok(parse(&fs_err::read_to_string("/proc/self/maps")?))
+}
+
+/// A file that a process has mapped: a library or program that runs now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapped {
+    /// The file.
+    pub path: PathBuf,
+    /// The process's number.
+    pub process: u32,
+}
+
+/// Returns the files below `root` that processes have mapped. Those of other users that cannot be looked into are not seen.
+pub fn mapped_below(root: &Path) -> Vec<Mapped> {
+    // The kernel names files by their real paths; what is compared with them is named by the layout.
+    let real = fs_err::canonicalize(root).unwrap_or_else(|_| root.to_owned());
+    let Ok(entries) = fs_err::read_dir("/proc") else { return Vec::new() };
+    let mut found = Vec::new();
+    for entry in entries.filter_map(Result::ok) {
+        let Some(process) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        let Ok(maps) = fs_err::read(entry.path().join("maps")) else { continue };
+        for path in parse(&String::from_utf8_lossy(&maps)) {
+            if let Ok(inside) = path.strip_prefix(&real) {
+                found.push(Mapped { path: root.join(inside), process });
+            }
+        }
+    }
+    found
+}
+
+/// The name of a process, as `ps` shows it.
+pub fn process_name(process: u32) -> Option<String> {
+    let text = fs_err::read(format!("/proc/{process}/comm")).ok()?;
+    Some(String::from_utf8_lossy(&text).trim_end().to_owned())
 }
 
 fn parse(text: &str) -> BTreeSet<PathBuf> {

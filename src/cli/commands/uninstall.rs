@@ -4,10 +4,11 @@ use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
 use crate::cli::output::Output;
 use crate::context::Context;
-use crate::domain::spec::Spec;
-use crate::ops::uninstall;
+use crate::ops::uninstall::{self, Request};
 
 /// Remove toolchains; their wheels stay in the store until `cuenv gc`
+///
+/// A SPEC that matches several, and a toolchain that a program runs in, are removed with `--yes` only.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// What to remove, such as `12.4+cudnn9` or a name that `cuenv list` shows
@@ -18,14 +19,22 @@ pub struct Args {
     dry_run: bool,
 }
 
-pub(crate) fn run(cx: &Context<'_>, args: &Args, output: &Output) -> Result<Exit, Failure> {
-    let specs: Vec<Spec> = args.spec.iter().map(|spec| spec.parse()).collect::<Result<_, _>>()?;
-    let report = uninstall::uninstall(cx, &specs, args.dry_run)?;
+pub(crate) fn run(
+    cx: &Context<'_>,
+    args: &Args,
+    yes: bool,
+    output: &Output,
+) -> Result<Exit, Failure> {
+    let request = Request { specs: args.spec.clone(), dry_run: args.dry_run, sure: yes };
+    let report = uninstall::uninstall(cx, &request)?;
     for project in &report.used_by {
         output.warn(&format!(
             "`{}` uses it; `cuenv install` there brings it back",
             project.display()
         ));
+    }
+    if report.is_default {
+        output.warn("it is the default: choose another with `cuenv use --global`");
     }
     output.result(&report)?;
     Ok(Exit::Ok)
