@@ -27,6 +27,7 @@ use std::time::Duration;
 use crate::domain::digest::Digest;
 use crate::domain::listing::{Listing, Location, WheelFile};
 use crate::domain::wheel_name::normalise;
+use crate::platform::hash;
 use crate::platform::http::{self, Http, Response, Url, safe_url};
 
 use self::cache::{Cache, Cached};
@@ -56,6 +57,8 @@ pub struct Options {
     pub cache: PathBuf,
     /// How long a kept answer is used without asking again.
     pub fresh_for: Duration,
+    /// Why it is not known which index to ask.
+    pub unreadable: Option<String>,
 }
 
 impl fmt::Debug for Options {
@@ -67,6 +70,7 @@ impl fmt::Debug for Options {
             .field("directories", &self.directories)
             .field("cache", &self.cache)
             .field("fresh_for", &self.fresh_for)
+            .field("unreadable", &self.unreadable)
             .finish()
     }
 }
@@ -77,6 +81,9 @@ pub enum Error {
     /// Nothing to ask.
     #[error("no index is known")]
     NoIndex,
+    /// A file that may name the index cannot be read.
+    #[error("it is not known which index to ask: {0}")]
+    Unreadable(String),
     /// Every source answered, and none has it.
     #[error("no index has `{distribution}`; asked {}", asked.join(", "))]
     NotFound { distribution: String, asked: Vec<String> },
@@ -191,7 +198,7 @@ impl<'a> Index<'a> {
         for wheel in local::wheels(&self.options.directories, &name)? {
             let Location::File(path) = &wheel.location else { continue };
             if wheel.name.file == file {
-                let found = local::digest(path)?;
+                let found = hash::file(path, &|_| {})?.1;
                 if found == *digest {
                     return Ok(WheelFile { digest: Some(found), ..wheel });
                 }
@@ -227,6 +234,9 @@ impl<'a> Index<'a> {
 
     fn fetch_listing(&self, distribution: &str, freshness: Freshness) -> Result<Listing, Error> {
         let distribution = normalise(distribution);
+        if let Some(reason) = &self.options.unreadable {
+            return Err(Error::Unreadable(reason.clone()));
+        }
         if self.options.indexes.is_empty() && self.options.directories.is_empty() {
             return Err(Error::NoIndex);
         }

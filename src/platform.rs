@@ -7,6 +7,7 @@ pub mod elf_file;
 pub mod flock;
 pub mod fs;
 pub mod gpu;
+pub mod hash;
 pub mod host;
 pub mod http;
 pub mod identity;

@@ -68,6 +68,8 @@ pub struct Settings {
     pub jobs: Option<usize>,
     /// Whether wheels that a venv or uv's cache holds unpacked are linked instead of fetched.
     pub reuse: bool,
+    /// Why a file that may say which index to ask could not be read. It matters once an index is asked.
+    pub unreadable: Option<String>,
     /// Facts worth a line: what was set, and why it does not count.
     pub notes: Vec<String>,
 }
@@ -90,9 +92,15 @@ impl Settings {
     /// Reads every source. Touches files only, and only those that exist.
     pub fn load(process: &Process, layout: &Layout, overrides: &Overrides) -> Result<Self, Error> {
         let path = layout.settings_file();
-        let file = File::load(&path)?;
+        let mut unreadable = None;
+        let file = File::load(&path, &mut unreadable)?;
         let read = Reader { process, file: &file, file_name: format!("`{}`", path.display()) };
-        let pip = PipConf::load(process)?;
+        let mut of_pip = None;
+        let pip = PipConf::load(process, &mut of_pip);
+        // What pip says is asked for where nothing of cuenv's own names an index.
+        if process.var_os("CUENV_INDEX_URL").is_none() && file.index.url.is_none() {
+            unreadable = unreadable.or(of_pip);
+        }
         let mut notes = Vec::new();
 
         let mut credentials = Credentials::default();
@@ -125,6 +133,7 @@ impl Settings {
                 None => read.count("CUENV_JOBS")?.or(file.jobs),
             },
             reuse: read.flag("CUENV_REUSE")?.or(file.reuse).unwrap_or(true),
+            unreadable,
             notes,
         })
     }
@@ -194,11 +203,17 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a file is simply not there. A path through a file, or through a directory that may not be entered, is
-/// the same to a reader.
-fn is_absent(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind::{NotADirectory, NotFound};
-    matches!(error.kind(), NotFound | NotADirectory)
+/// No file of settings comes near.
+const MAX_FILE: u64 = 4 << 20;
+
+/// Reads a file of settings without being blocked by what it is; `Ok(None)` when it is not there. A link that leads
+/// nowhere is not there either: other programs' files are often linked from elsewhere.
+fn read(path: &Path) -> Result<Option<String>, String> {
+    match shims::read::text(path, MAX_FILE) {
+        Ok(found) => Ok(found.map(|(text, _)| text)),
+        Err(shims::read::ReadError::Dangling(_)) => Ok(None),
+        Err(error) => Err(format!("cannot read `{}`: {error}", shims::shown::path(path))),
+    }
 }
 
 fn bad(via: &str, value: &str, reason: impl Into<String>) -> Error {

@@ -1,6 +1,5 @@
 //! From manifest files to typed records.
 
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
@@ -46,16 +45,22 @@ pub enum CatalogError {
     },
 }
 
+/// No manifest comes near.
+const LIMIT: u64 = 16 << 20;
+
 /// Reads one manifest, the user's own if there is one.
 pub(super) fn file<T: DeserializeOwned>(
     directory: Option<&Path>,
     name: &str,
 ) -> Result<T, CatalogError> {
     if let Some(path) = directory.map(|directory| directory.join(name)) {
-        match fs_err::read_to_string(&path) {
-            Ok(text) => return parse(&text, &path),
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(CatalogError::Read(error)),
+        match shims::read::text(&path, LIMIT) {
+            Ok(Some((text, _))) => return parse(&text, &path),
+            Ok(None) => {}
+            Err(error) => {
+                let error = format!("cannot read `{}`: {error}", path.display());
+                return Err(CatalogError::Read(std::io::Error::other(error)));
+            }
         }
     }
     let (_, text) = FILES.iter().find(|(known, _)| *known == name).expect("every name is in FILES");

@@ -1,11 +1,7 @@
 //! A directory of wheels as a source: for machines without a network and for wheels that a company built itself.
 
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use sha2::{Digest as _, Sha256};
-
-use crate::domain::digest::Digest;
 use crate::domain::listing::{Location, MetadataFile, WheelFile};
 use crate::domain::wheel_name::WheelName;
 
@@ -44,17 +40,4 @@ pub(super) fn wheels(
         wheels[first..].sort_by(|a, b| a.name.file.cmp(&b.name.file));
     }
     Ok(wheels)
-}
-
-/// Hashes a file.
-pub(super) fn digest(path: &Path) -> Result<Digest, std::io::Error> {
-    let mut file = fs_err::File::open(path)?;
-    let mut hasher = Sha256::new();
-    let mut buffer = vec![0; 1 << 18];
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok(Digest::from_bytes(hasher.finalize().into())),
-            count => hasher.update(&buffer[..count]),
-        }
-    }
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use crate::domain::digest::Digest;
 use crate::domain::listing::{Location, MetadataFile, WheelFile};
-use crate::platform::http::{ByteRange, Error as HttpError, Http, Response, Url};
+use crate::platform::http::{ByteRange, Error as HttpError, Http, Response, Url, safe_url};
 
 use super::Error;
 use super::zip_tail::{self, Source};
@@ -233,6 +233,17 @@ impl Source for RemoteSource<'_> {
         let response =
             self.http.get_range(self.url, ByteRange::Span(start, start + length), None)?;
         let mut bytes = Vec::new();
+        if !response.is_partial() {
+            // A server that sent a part before sends the whole now, from its first byte on.
+            if start + length > MAX_WHOLE {
+                let asked = ByteRange::Span(start, start + length).to_string();
+                let got = "the whole file".to_owned();
+                return Err(HttpError::BadRange { url: safe_url(self.url), asked, got }.into());
+            }
+            response.take(start + length).read_to_end(&mut bytes).map_err(from_io)?;
+            let part = slice(&bytes, 0, start, length).unwrap_or_default();
+            return Ok(part.to_vec());
+        }
         response.take(length).read_to_end(&mut bytes).map_err(from_io)?;
         Ok(bytes)
     }

@@ -19,6 +19,7 @@ impl Network {
             directories: cx.settings.directories.clone(),
             cache: cx.layout.listings(),
             fresh_for: cx.settings.fresh_for,
+            unreadable: cx.settings.unreadable.clone(),
         };
         Self { http: Http::new(cx.settings.http.clone()), options }
     }

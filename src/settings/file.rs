@@ -63,14 +63,17 @@ impl std::fmt::Debug for Network {
 }
 
 impl File {
-    /// Reads the file; one that is not there sets nothing.
-    pub(super) fn load(path: &Path) -> Result<Self, Error> {
-        match fs_err::read_to_string(path) {
-            Ok(text) => {
+    /// Reads the file; one that is not there sets nothing, nor does one that cannot be read: the reason is put down.
+    pub(super) fn load(path: &Path, unreadable: &mut Option<String>) -> Result<Self, Error> {
+        match super::read(path) {
+            Ok(Some(text)) => {
                 Self::parse(&text).map_err(|reason| Error::File { path: path.to_owned(), reason })
             }
-            Err(error) if super::is_absent(&error) => Ok(Self::default()),
-            Err(error) => Err(error.into()),
+            Ok(None) => Ok(Self::default()),
+            Err(reason) => {
+                unreadable.get_or_insert(reason);
+                Ok(Self::default())
+            }
         }
     }
 

@@ -14,15 +14,15 @@ pub(super) fn add(process: &Process, credentials: &mut Credentials, notes: &mut 
     let candidates: Vec<_> =
         if named.is_some() { named.into_iter().collect() } else { usual.collect() };
     for path in candidates {
-        match fs_err::read_to_string(&path) {
-            Ok(text) => {
+        match super::read(&path) {
+            Ok(Some(text)) => {
                 for credential in parse(&text) {
                     credentials.add(credential);
                 }
                 return;
             }
-            Err(error) if super::is_absent(&error) => {}
-            Err(error) => notes.push(format!("passed over: {error}")),
+            Ok(None) => {}
+            Err(reason) => notes.push(format!("passed over: {reason}")),
         }
     }
 }

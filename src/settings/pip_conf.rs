@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::Error;
 use crate::platform::process::Process;
 
 /// Values by key, each with the file it came from; later files win.
@@ -14,22 +13,24 @@ pub(super) struct PipConf {
 
 impl PipConf {
     /// Reads the machine's, the user's and the venv's file, and the one that `PIP_CONFIG_FILE` names.
-    pub(super) fn load(process: &Process) -> Result<Self, Error> {
+    /// Another tool's file that cannot be read stops nothing here; the reason is put down.
+    pub(super) fn load(process: &Process, unreadable: &mut Option<String>) -> Self {
         let mut conf = Self::default();
         let named = process.var_os("PIP_CONFIG_FILE").map(PathBuf::from);
         // pip's way to say "no files at all".
         if named.as_deref() == Some(Path::new("/dev/null")) {
-            return Ok(conf);
+            return conf;
         }
         for path in files(process).into_iter().chain(named) {
-            match fs_err::read_to_string(&path) {
-                Ok(text) => conf.read(&text, &format!("`{}`", path.display())),
-                // Another tool's file never stops cuenv, unless the user can see why: a broken name is not a reason.
-                Err(error) if super::is_absent(&error) => {}
-                Err(error) => return Err(error.into()),
+            match super::read(&path) {
+                Ok(Some(text)) => conf.read(&text, &format!("`{}`", path.display())),
+                Ok(None) => {}
+                Err(reason) => {
+                    unreadable.get_or_insert(reason);
+                }
             }
         }
-        Ok(conf)
+        conf
     }
 
     /// A value and the file that set it.
@@ -133,7 +134,7 @@ mod tests {
         let load = |extra: &[(&str, &str)]| {
             let mut env = vec![("XDG_CONFIG_DIRS", etc.as_str()), ("HOME", home.as_str())];
             env.extend_from_slice(extra);
-            PipConf::load(&Process::for_test(root.path(), &env)).unwrap()
+            PipConf::load(&Process::for_test(root.path(), &env), &mut None)
         };
         let conf = load(&[]);
         assert_eq!(conf.value("index-url").map(|(value, _)| value), Some("user"));

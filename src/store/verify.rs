@@ -1,16 +1,16 @@
 //! Compares entries with their receipts, and takes broken ones away so that they are fetched anew.
 
 use std::collections::BTreeSet;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::Path;
 
 use fs_err as fs;
-use sha2::{Digest as _, Sha256};
 
 use super::{Error, Store};
 use crate::domain::digest::Digest;
 use crate::domain::receipt::{self, Entry};
 use crate::platform::fs::Aside;
+use crate::platform::hash;
 
 /// What is wrong with one file of an entry.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -80,19 +80,7 @@ pub fn file_digest(path: &Path, seen: &dyn Fn(u64)) -> io::Result<(u64, Digest)>
     if !fs::symlink_metadata(path)?.is_file() {
         return Err(io::Error::other("not a plain file"));
     }
-    let mut file = fs::File::open(path)?;
-    let mut hash = Sha256::new();
-    let mut block = vec![0; 256 * 1024];
-    let mut size = 0;
-    loop {
-        let count = file.read(&mut block)?;
-        if count == 0 {
-            return Ok((size, Digest::from_bytes(hash.finalize().into())));
-        }
-        hash.update(&block[..count]);
-        size += count as u64;
-        seen(count as u64);
-    }
+    hash::file(path, seen)
 }
 
 /// Calls `visit` with the path of everything below `folder` that is no directory.

@@ -50,6 +50,7 @@ impl World {
             directories: Vec::new(),
             cache: self.cache.path().join("listings"),
             fresh_for: Duration::ZERO,
+            unreadable: None,
         }
     }
 
@@ -416,6 +417,7 @@ fn the_real_index_lists_cuda_and_its_metadata() {
         directories: Vec::new(),
         cache: layout.listings(),
         fresh_for: settings.fresh_for,
+        unreadable: None,
     };
     let client = Client::new(&http, options);
     let begun = std::time::Instant::now();

@@ -40,6 +40,7 @@ fn list(home: &Path, env: &[(&str, &str)]) -> Result<usize, Error> {
         directories: settings.directories.clone(),
         cache: layout.listings(),
         fresh_for: Duration::ZERO,
+        unreadable: settings.unreadable.clone(),
     };
     Client::new(&http, options).listing(NAME).map(|listing| listing.wheels.len())
 }

@@ -50,6 +50,8 @@ impl From<index::Error> for Failure {
             E::Http(error) => error.into(),
             E::NoIndex => Self::new(Exit::Network, error)
                 .hint("set CUENV_INDEX_URL to the address of a package index, as pip's `index-url`"),
+            E::Unreadable(_) => Self::new(Exit::Usage, error)
+                .hint("make that file readable, or move it away"),
             E::Offline { .. } => Self::new(Exit::Network, error)
                 .hint("run it once without `--offline` (and without CUENV_OFFLINE)"),
             E::NotFound { .. } => Self::new(Exit::NoMatch, error)
