@@ -110,6 +110,9 @@ fn dispatch(cli: &Cli, process: &Process, output: &Output) -> Result<Exit, Failu
     let Some((dirs, layout)) = directories(process) else {
         return Err(Failure::no_home());
     };
+    if layout.data().metadata().is_ok_and(|seen| !seen.is_dir()) {
+        return Err(Failure::home_is_no_directory(layout.data()));
+    }
     let overrides = Overrides { offline: cli.global.offline, jobs: cli.command.jobs() };
     let settings = Settings::load(process, &layout, &overrides)?;
     for note in &settings.notes {
@@ -127,7 +130,7 @@ fn dispatch(cli: &Cli, process: &Process, output: &Output) -> Result<Exit, Failu
         Command::Use(args) => commands::r#use::run(&cx, args, output),
         Command::Install(args) => commands::install::run(&cx, args, output),
         Command::Gc(args) => commands::gc::run(&cx, args, cli.global.yes, output),
-        Command::Uninstall(args) => commands::uninstall::run(&cx, args, output),
+        Command::Uninstall(args) => commands::uninstall::run(&cx, args, cli.global.yes, output),
         Command::List(args) => commands::list::run(&cx, args, output),
         Command::Lock(args) => commands::lock::run(&cx, args, output),
         Command::Update(args) => commands::lock::update(&cx, args, output),

@@ -19,7 +19,7 @@ use shims::read::ReadError;
 use crate::domain::digest::Digest;
 use crate::domain::layout::Layout;
 use crate::domain::lock::{Lock, LockError};
-use crate::platform::fs::write_atomic;
+use crate::platform::fs::{unique, write_atomic};
 
 /// Locks are some kilobytes; this bounds what a hostile clone can make cuenv read.
 const MAX_LOCK: u64 = 4 << 20;
@@ -63,6 +63,15 @@ pub enum Error {
         path: PathBuf,
         /// Why.
         reason: String,
+    },
+    /// The directory may not be written.
+    #[error("cannot write into `{}`", path.display())]
+    ReadOnly {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
     },
     /// Writing failed.
     #[error(transparent)]
@@ -117,6 +126,39 @@ impl Project {
             write_atomic(&path, text.as_bytes())?;
         }
         Ok(())
+    }
+
+    /// Fails where the two files could not be written, so that it is known before gigabytes are fetched for them.
+    pub fn check_writable(&self) -> Result<(), Error> {
+        if self.pin_path().is_dir() {
+            return Err(Error::PinIsDirectory(self.pin_path()));
+        }
+        read_limited(&self.pin_path(), shims::pin::LIMIT)?;
+        if self.lock_path().is_dir() {
+            let reason = "it is a directory, not a file".to_owned();
+            return Err(Error::Unreadable { path: self.lock_path(), reason });
+        }
+        // Trying is the only sure way: permissions are not all that forbids it.
+        let probe = self.directory.join(unique(".cuenv"));
+        let made = fs::OpenOptions::new().write(true).create_new(true).open(&probe);
+        made.map_err(|error| Error::ReadOnly {
+            path: self.directory.clone(),
+            source: io::Error::from(error.kind()),
+        })?;
+        Ok(fs::remove_file(&probe)?)
+    }
+
+    /// Takes back a lock whose pin could not be written: `before` is what was there.
+    pub fn restore_lock(&self, before: Option<&[u8]>) {
+        let _ = match before {
+            Some(bytes) => write_atomic(&self.lock_path(), bytes),
+            None => fs::remove_file(self.lock_path()),
+        };
+    }
+
+    /// The bytes of the lock, whatever they say.
+    pub fn lock_bytes(&self) -> Option<Vec<u8>> {
+        self.lock_path().is_file().then(|| fs::read(self.lock_path()).ok()).flatten()
     }
 
     /// Reads the lock; `None` when there is none.

@@ -33,6 +33,7 @@ pub mod quote;
 pub mod read;
 pub mod run;
 pub mod settings;
+pub mod shown;
 pub mod spec;
 pub mod undo;
 pub mod vars;

@@ -7,8 +7,10 @@ use crate::activation::{self, Activation, ActivationError};
 use crate::dirs::Dirs;
 use crate::lock::Head;
 use crate::names;
-use crate::pin::{Pin, shown};
+use crate::pin;
+use crate::pin::Pin;
 use crate::read::{self, ReadError};
+use crate::shown;
 use crate::spec::{self, Fault};
 use crate::vars::{Vars, var};
 use crate::venv::Policy;
@@ -55,9 +57,9 @@ impl fmt::Display for Source {
             Self::Argument => f.write_str("the command line"),
             Self::Variable => f.write_str(names::TOOLCHAIN),
             Self::Session => f.write_str("`cuenv shell`"),
-            Self::Pin(path, _) => write!(f, "`{}`", path.display()),
+            Self::Pin(path, _) => write!(f, "`{}`", shown::path(path)),
             Self::Inherited => f.write_str("the inherited environment"),
-            Self::Default(path) => write!(f, "the default, `{}`", path.display()),
+            Self::Default(path) => write!(f, "the default, `{}`", shown::path(path)),
         }
     }
 }
@@ -155,17 +157,17 @@ impl fmt::Display for LocateError {
             Self::Vanished { source, name, path } => write!(
                 f,
                 "`{name}` from {source} is linked to `{}`, which is not there",
-                path.display()
+                shown::path(path)
             ),
             Self::Default { path, error } => {
-                write!(f, "cannot use the default `{}`: ", path.display())?;
+                write!(f, "cannot use the default `{}`: ", shown::path(path))?;
                 match error {
                     Some(error) => error.fmt(f),
                     None => f.write_str("it does not hold one spec"),
                 }
             }
             Self::Activation { path, error } => {
-                write!(f, "cannot use `{}`: {error}", path.display())
+                write!(f, "cannot use `{}`: {error}", shown::path(path))
             }
         }
     }
@@ -202,7 +204,7 @@ impl Selection {
         for (source, text) in named {
             let Some(text) = text else { continue };
             if !spec::is_spec(&text) {
-                return Err(LocateError::NotASpec { source, text: shown(&text) });
+                return Err(LocateError::NotASpec { source, text: pin::shown(&text) });
             }
             let spec = if text == spec::DEFAULT {
                 self.default_spec(dirs)?.unwrap_or_else(|| spec::SYSTEM.to_owned())

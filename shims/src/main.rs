@@ -80,7 +80,7 @@ fn own_command(args: &[OsString], vars: &Vars, cwd: Option<&Path>, dirs: &Dirs) 
 }
 
 fn say(line: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "cuenv: {line}");
+    let _ = writeln!(std::io::stderr().lock(), "cuenv: {}", shims::shown::text(line));
 }
 
 fn fail(code: u8, message: &str) -> ExitCode {

@@ -9,6 +9,8 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use crate::shown;
+
 /// `O_NONBLOCK | O_NOCTTY`, the same numbers on x86_64 and aarch64 Linux.
 const SAFE_OPEN: i32 = 0o4000 | 0o400;
 
@@ -32,7 +34,7 @@ impl std::fmt::Display for ReadError {
         match self {
             Self::NotAFile(kind) => write!(f, "it is {kind}, not a file"),
             Self::Dangling(to) => {
-                write!(f, "it is a link to `{}`, which is not there", to.display())
+                write!(f, "it is a link to `{}`, which is not there", shown::path(to))
             }
             Self::TooLarge(limit) => write!(f, "it is larger than {limit} bytes"),
             Self::NotText => f.write_str("it is not UTF-8 text"),

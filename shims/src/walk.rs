@@ -12,6 +12,7 @@ use crate::dirs::Dirs;
 use crate::names;
 use crate::pin::{self, Pin, PinError};
 use crate::read::{self, ReadError};
+use crate::shown;
 use crate::vars::{Vars, var};
 
 /// The other tools' files may be longer than a pin.
@@ -74,7 +75,7 @@ impl fmt::Display for Notice {
             Ignored::WritableDirectory => "everybody may write its directory",
             Ignored::NotAFile => "it is not a regular file",
         };
-        write!(f, "ignored `{}`: {reason}", self.path.display())
+        write!(f, "ignored `{}`: {reason}", shown::path(&self.path))
     }
 }
 
@@ -98,7 +99,7 @@ pub enum BrokenReason {
 
 impl fmt::Display for BrokenPin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot use the pin `{}`: ", self.path.display())?;
+        write!(f, "cannot use the pin `{}`: ", shown::path(&self.path))?;
         match &self.reason {
             BrokenReason::Read(error) => error.fmt(f),
             BrokenReason::Pin(error) => error.fmt(f),
@@ -418,6 +419,9 @@ pub(crate) mod tests {
         assert!(error.unwrap().to_string().contains("cannot use the pin"));
     }
 
+    /// A name, how it is made, and what is said of it.
+    type Way<'a> = (&'a str, &'a dyn Fn(&Path), &'a str);
+
     #[test]
     fn a_pin_that_leads_nowhere_is_broken_and_not_absent() {
         let temp = Temp::new("nowhere");
@@ -427,7 +431,6 @@ pub(crate) mod tests {
         let fifo = |path: &Path| {
             assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
         };
-        type Way<'a> = (&'a str, &'a dyn Fn(&Path), &'a str);
         let made: [Way<'_>; 5] = [
             ("gone", &link("gone.txt"), "it is a link to `gone.txt`, which is not there"),
             ("loop", &link(".cuenv"), "Too many levels of symbolic links"),

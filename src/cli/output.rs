@@ -1,5 +1,6 @@
 //! The two streams: standard output carries the report and nothing else; everything else goes to standard error.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::Write as _;
 
@@ -47,6 +48,27 @@ struct ErrorBody<'a> {
     hints: &'a [String],
 }
 
+/// Takes from a text what would steer a terminal; with `colour`, cuenv's own colours stay.
+fn plain(text: &str, colour: bool) -> Cow<'_, str> {
+    if !colour {
+        return shims::shown::text(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    for (at, part) in text.split('\u{1b}').enumerate() {
+        let end = part.strip_prefix('[').and_then(|rest| {
+            let end = rest.find(|c: char| !c.is_ascii_digit() && c != ';')?;
+            rest[end..].starts_with('m').then_some(end + 2)
+        });
+        let (code, rest) = part.split_at(end.unwrap_or(0));
+        if at > 0 {
+            out.push_str(if end.is_some() { "\u{1b}" } else { "\\u{1b}" });
+        }
+        out.push_str(code);
+        out.push_str(&shims::shown::text(rest));
+    }
+    Cow::Owned(out)
+}
+
 impl Output {
     /// Prints a report: its JSON form with `--json`, its `Display` otherwise. A closed pipe is not an error.
     pub fn report<T: Serialize + Display>(&self, report: &T) -> Result<(), Failure> {
@@ -63,11 +85,17 @@ impl Output {
         let document = Document { schema: SCHEMA, report };
         let text = serde_json::to_string_pretty(&document)
             .expect("reports hold only strings, numbers, lists and string-keyed maps");
-        self.text(&text)
+        self.raw(&text)
     }
 
-    /// Prints text on standard output, ending it with a newline if it does not.
+    /// Prints text for people on standard output, ending it with a newline if it does not. What stands in it of others
+    /// cannot steer a terminal.
     pub fn text(&self, text: &str) -> Result<(), Failure> {
+        self.raw(&plain(text, self.colour_stdout))
+    }
+
+    /// Prints text for programs (scripts, pages, documents) on standard output as it is, ending it with a newline.
+    pub fn raw(&self, text: &str) -> Result<(), Failure> {
         let mut stdout = std::io::stdout().lock();
         let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
         let written = stdout
@@ -85,18 +113,20 @@ impl Output {
     /// Says something that is not the report, unless `--quiet`.
     pub fn note(&self, line: &str) {
         if !self.quiet {
-            Self::stderr(line);
+            Self::stderr(&plain(line, false));
         }
     }
 
     /// Warns; also with `--quiet`.
     pub fn warn(&self, line: &str) {
-        Self::stderr(&format!("{} {line}", self.paint("33;1", "warning:")));
+        Self::stderr(&format!("{} {}", self.paint("33;1", "warning:"), plain(line, false)));
     }
 
     /// Prints a failure: the text on standard error and, with `--json`, a document on standard output.
     pub fn failure(&self, failure: &Failure) {
         let mut text = format!("{} {}", self.paint("31;1", "error:"), failure.message());
+        // Further lines are set off, so that none of a message's text looks like a message of its own.
+        text = text.replace('\n', "\n    ");
         if let Some(excerpt) = failure.excerpt_text() {
             text.push_str("\n    ");
             text.push_str(&excerpt.replace('\n', "\n    "));
@@ -111,7 +141,7 @@ impl Output {
             text.push(' ');
             text.push_str(&hint.replace('\n', "\n        "));
         }
-        Self::stderr(&text);
+        Self::stderr(&plain(&text, self.colour_stderr));
         if self.json {
             self.failure_document(failure);
         }
@@ -135,5 +165,21 @@ impl Output {
 
     fn stderr(line: &str) {
         let _ = writeln!(std::io::stderr().lock(), "{line}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn only_colours_pass_and_only_when_they_are_on() {
+        let painted = "\u{1b}[31;1merror:\u{1b}[0m a\u{1b}[2Jb\u{1b}]0;title\u{7}\r";
+        assert_eq!(
+            plain(painted, true),
+            "\u{1b}[31;1merror:\u{1b}[0m a\\u{1b}[2Jb\\u{1b}]0;title\\u{7}\\r"
+        );
+        assert!(!plain(painted, false).contains('\u{1b}'));
+        assert_eq!(plain("[31m no escape", true), "[31m no escape");
     }
 }

@@ -26,7 +26,7 @@ impl Bars {
 
 impl Progress for Bars {
     fn note(&self, line: &str) {
-        let _ = self.bars.println(line);
+        let _ = self.bars.println(shims::shown::text(line));
     }
 
     fn start(&self, name: &str, total: Option<u64>) -> Box<dyn Task> {
@@ -84,7 +84,7 @@ const LINE_EVERY: Duration = Duration::from_secs(10);
 
 impl Progress for Lines {
     fn note(&self, line: &str) {
-        let _ = writeln!(std::io::stderr().lock(), "{line}");
+        let _ = writeln!(std::io::stderr().lock(), "{}", shims::shown::text(line));
     }
 
     fn start(&self, name: &str, total: Option<u64>) -> Box<dyn Task> {

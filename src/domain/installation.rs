@@ -119,25 +119,23 @@ fn absolute(key: &'static str, value: &str) -> Result<PathBuf, InstallationError
     }
 }
 
-/// Takes the marked lines out of a start-up file; `None` when there are none.
-pub fn without_marked_lines(text: &str) -> Option<String> {
-    let mut out = String::new();
+/// Takes the marked lines out of a start-up file, whatever its encoding; `None` when there are none.
+pub fn without_marked_lines(text: &[u8]) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
     let mut inside = false;
     let mut cut = false;
     let mut joined = false;
-    for line in text.split_inclusive('\n') {
-        match line.trim_end_matches('\n') {
-            MARK_BEGIN | MARK_BEGIN_JOINED if !inside => {
-                inside = true;
-                cut = true;
-                joined = line.trim_end_matches('\n') == MARK_BEGIN_JOINED;
-            }
-            MARK_END if inside => inside = false,
-            _ if inside => {}
-            _ => {
-                out.push_str(line);
-                joined = false;
-            }
+    for line in text.split_inclusive(|byte| *byte == b'\n') {
+        let bare = line.strip_suffix(b"\n").unwrap_or(line);
+        let is = |mark: &str| bare == mark.as_bytes();
+        if !inside && (is(MARK_BEGIN) || is(MARK_BEGIN_JOINED)) {
+            (inside, cut) = (true, true);
+            joined = is(MARK_BEGIN_JOINED);
+        } else if inside {
+            inside = !is(MARK_END);
+        } else {
+            out.extend_from_slice(line);
+            joined = false;
         }
     }
     // A block whose end is gone was edited by hand: better to keep everything than to lose what follows it.
@@ -145,7 +143,7 @@ pub fn without_marked_lines(text: &str) -> Option<String> {
         return None;
     }
     // Only where nothing followed the block was the newline before it ours alone.
-    if joined && out.ends_with('\n') {
+    if joined && out.ends_with(b"\n") {
         out.pop();
     }
     Some(out)
@@ -193,11 +191,14 @@ mod tests {
                 ("\n", MARK_BEGIN_JOINED)
             };
             let block = format!("{before}{gap}{mark}\n. x\n{MARK_END}\n");
-            assert_eq!(without_marked_lines(&block).as_deref(), Some(before));
+            assert_eq!(without_marked_lines(block.as_bytes()).as_deref(), Some(before.as_bytes()));
             let later = if gap.is_empty() { format!("{before}z\n") } else { "a\nz\n".to_owned() };
-            assert_eq!(without_marked_lines(&format!("{block}z\n")), Some(later));
+            assert_eq!(
+                without_marked_lines(format!("{block}z\n").as_bytes()),
+                Some(later.into_bytes())
+            );
         }
-        assert_eq!(without_marked_lines("a\n"), None);
-        assert_eq!(without_marked_lines(&format!("{MARK_BEGIN}\nkeep\n")), None);
+        assert_eq!(without_marked_lines(b"a\n"), None);
+        assert_eq!(without_marked_lines(format!("{MARK_BEGIN}\nkeep\n").as_bytes()), None);
     }
 }

@@ -76,7 +76,7 @@ impl Receipt {
 
     /// Returns the bytes of all files.
     pub fn unpacked(&self) -> u64 {
-        self.files.iter().map(|file| file.size).sum()
+        self.files.iter().map(|file| file.size).fold(0, u64::saturating_add)
     }
 
     /// Writes the receipt.

@@ -88,7 +88,7 @@ impl Resolution {
 
     /// Returns the bytes to fetch if nothing is there; sizes the index does not tell count as zero.
     pub fn download_size(&self) -> u64 {
-        self.choices.iter().filter_map(|choice| choice.size).sum()
+        self.choices.iter().filter_map(|choice| choice.size).fold(0, u64::saturating_add)
     }
 
     /// Returns the locked wheels; `None` while a size or sha256 is still unknown.

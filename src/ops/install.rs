@@ -57,6 +57,9 @@ pub enum Error {
         /// Bytes free for this user.
         free: u64,
     },
+    /// A prefix below it could stand on no list of paths.
+    #[error("`{}` holds a colon, which separates the paths in PATH and LD_LIBRARY_PATH", .0.display())]
+    Colon(PathBuf),
     /// Something is in the way of a link.
     #[error(transparent)]
     Io(#[from] std::io::Error),
@@ -230,8 +233,11 @@ fn fetch(
 ) -> Result<Vec<Fetched>, Error> {
     let store = Store::open(&cx.layout, &cx.settings.below);
     let missing = |wheel: &Wheel| wheel.digest.is_none_or(|digest| !store.contains(&digest));
-    let fetch_bytes: u64 =
-        needs.iter().filter(|need| missing(&need.wheel)).filter_map(|need| need.wheel.size).sum();
+    let fetch_bytes: u64 = needs
+        .iter()
+        .filter(|need| missing(&need.wheel))
+        .filter_map(|need| need.wheel.size)
+        .fold(0, u64::saturating_add);
     preflight::check(cx, toolchain, &needs, fetch_bytes, &missing)?;
 
     let index = network.index();

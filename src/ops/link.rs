@@ -2,6 +2,7 @@
 //! activation file with the toolkit's absolute paths under `links/<name>/`.
 
 use std::fmt;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use fs_err as fs;
@@ -10,7 +11,11 @@ use shims::activation::{self, Activation, ActivationError, Change};
 
 use crate::context::Context;
 use crate::domain::spec::Spec;
+use crate::domain::version::Version;
 use crate::platform::fs::{symlink_atomic, write_atomic};
+
+/// The real files have some kilobytes.
+const MAX_VERSION: u64 = 1 << 20;
 
 /// Why a toolkit was not adopted.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +31,9 @@ pub enum Error {
     /// A directory of the system, whose libraries would shadow every program's own.
     #[error("`{}` is a directory of the system; its libraries are found without cuenv", .0.display())]
     SystemDirectory(PathBuf),
+    /// A path that no list can hold.
+    #[error("`{}` holds a colon, which separates the paths in PATH and LD_LIBRARY_PATH", .0.display())]
+    Colon(PathBuf),
     /// A path that cannot stand in an activation file.
     #[error(transparent)]
     Activation(#[from] ActivationError),
@@ -61,6 +69,11 @@ pub fn link(cx: &Context<'_>, name: &str, path: &Path) -> Result<Report, Error> 
     }
     let path = cx.cwd().join(path);
     let real = fs::canonicalize(&path)?;
+    for place in [path.as_path(), cx.layout.data()] {
+        if place.as_os_str().as_bytes().contains(&b':') {
+            return Err(Error::Colon(place.to_owned()));
+        }
+    }
     let system = ["/", "/usr", "/usr/local"].map(Path::new);
     if system.contains(&real.as_path()) {
         return Err(Error::SystemDirectory(path));
@@ -91,14 +104,18 @@ fn absolute(change: &mut Change, toolkit: &Path, library: &str) {
     };
 }
 
-/// Returns the release that `version.json` (or, up to CUDA 11.0, `version.txt`) names.
+/// Returns the release that `version.json` (or, up to CUDA 11.0, `version.txt`) names. The files are another's: whatever
+/// they are, they neither block nor end up in a message as more than a version.
 fn release_of(path: &Path) -> Option<String> {
-    if let Ok(text) = fs::read_to_string(path.join("version.json")) {
-        let parsed: serde_json::Value = serde_json::from_str(&text).ok()?;
-        return Some(parsed["cuda"]["version"].as_str()?.to_owned());
-    }
-    let text = fs::read_to_string(path.join("version.txt")).ok()?;
-    text.trim().strip_prefix("CUDA Version ").map(str::to_owned)
+    let read = |name| Some(shims::read::text(&path.join(name), MAX_VERSION).ok()??.0);
+    let said = match read("version.json") {
+        Some(text) => {
+            let parsed: serde_json::Value = serde_json::from_str(&text).ok()?;
+            parsed["cuda"]["version"].as_str()?.to_owned()
+        }
+        None => read("version.txt")?.trim().strip_prefix("CUDA Version ")?.to_owned(),
+    };
+    said.parse::<Version>().is_ok().then_some(said)
 }
 
 /// Returns the adopted toolkits.

@@ -114,6 +114,9 @@ pub fn pin(cx: &Context<'_>, request: &Request) -> Result<Report, Error> {
         Scope::Project => project.pin_path(),
         Scope::Default => cx.layout.default_file(),
     };
+    if request.scope == Scope::Project && request.effect != Effect::DryRun {
+        project.check_writable()?;
+    }
     let mut report = Report {
         spec: spec.clone(),
         toolchain: None,
@@ -159,11 +162,16 @@ pub fn pin(cx: &Context<'_>, request: &Request) -> Result<Report, Error> {
         }
         Scope::Project => {
             // The lock first: a pin without its lock still resolves through `active/`, a lock without its pin is inert.
+            let before = project.lock_bytes();
             if let Some(lock) = &lock {
                 project.write_lock(lock)?;
                 report.lock = Some(project.lock_path());
             }
-            project.write_pin(&spec, request.venv.as_deref())?;
+            if let Err(error) = project.write_pin(&spec, request.venv.as_deref()) {
+                // All or nothing: the earlier pin keeps the lock that answers it.
+                project.restore_lock(before.as_deref());
+                return Err(error.into());
+            }
             // Knowing the project helps `list` and `gc`; a read-only state directory must not undo the pin.
             let _ = project.remember(&cx.layout);
         }

@@ -15,7 +15,7 @@ use shims::hook::Shell;
 use crate::context::Context;
 use crate::domain::installation::{Installation, InstallationError, without_marked_lines};
 use crate::domain::layout::Layout;
-use crate::platform::fs::write_atomic;
+use crate::platform::fs::rewrite;
 use crate::render::rc;
 
 /// What to leave in place.
@@ -96,7 +96,7 @@ pub fn uninstall(cx: &Context<'_>, request: Request) -> Result<Report, Error> {
     let found = installation(cx)?;
     let mut report = Report { dry_run: request.dry_run, removed: Vec::new(), edited: Vec::new() };
     for path in &found.start_up_files {
-        let Ok(text) = fs::read_to_string(path) else { continue };
+        let Some(text) = start_up_text(path) else { continue };
         if let Some(kept) = without_marked_lines(&text) {
             if !request.dry_run {
                 rewrite(path, &kept)?;
@@ -105,7 +105,7 @@ pub fn uninstall(cx: &Context<'_>, request: Request) -> Result<Report, Error> {
         }
     }
     for path in hooked(cx) {
-        let Ok(text) = fs::read_to_string(&path) else { continue };
+        let Some(text) = start_up_text(&path) else { continue };
         if let Some(kept) = rc::without_block(&text) {
             if !request.dry_run {
                 rewrite(&path, &kept)?;
@@ -137,6 +137,11 @@ pub fn uninstall(cx: &Context<'_>, request: Request) -> Result<Report, Error> {
         }
     }
     Ok(report)
+}
+
+/// The bytes of a start-up file; none where there is no file that can be read.
+fn start_up_text(path: &Path) -> Option<Vec<u8>> {
+    fs::metadata(path).is_ok_and(|seen| seen.is_file()).then(|| fs::read(path).ok()).flatten()
 }
 
 /// The start-up files that `cuenv hook SHELL --install` writes to.
@@ -197,14 +202,6 @@ fn discard(path: &Path, dry_run: bool, report: &mut Report) -> io::Result<()> {
     }
     report.removed.push(path.to_owned());
     Ok(())
-}
-
-/// Writes through a link, so that a start-up file that is one (dotfiles in a repository) stays one.
-fn rewrite(path: &Path, text: &str) -> io::Result<()> {
-    let real = fs::canonicalize(path)?;
-    let mode = fs::metadata(&real)?.permissions();
-    write_atomic(&real, text.as_bytes())?;
-    fs::set_permissions(&real, mode)
 }
 
 impl fmt::Display for Report {

@@ -5,9 +5,11 @@
 
 use std::fmt;
 use std::io::{self, Read};
+use std::net::IpAddr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use fs_err as fs;
 use semver::Version;
@@ -17,11 +19,14 @@ use super::self_uninstall::{self, installation};
 use crate::context::Context;
 use crate::domain::digest::Digest;
 use crate::domain::installation::{Installation, Origin};
+use crate::platform::child::{How, run_limited};
 use crate::platform::fs::{Staging, write_atomic, write_program};
 use crate::platform::http::{self, Http};
 use crate::platform::tarball::{self, TarError};
 
 const PROGRAMS: [&str; 2] = ["cuenv-shim", "cuenv"];
+/// The new program prints its version at once.
+const LIMIT: Duration = Duration::from_secs(20);
 /// Longest list that is read from a server.
 const MAX_TEXT: u64 = 1 << 20;
 /// No release comes near.
@@ -62,6 +67,9 @@ pub enum Error {
     /// The server.
     #[error(transparent)]
     Http(#[from] http::Error),
+    /// Anybody on the way could change what is sent.
+    #[error("`{0}` is not fetched: plain http can be changed on the way")]
+    Plain(String),
     /// The server's list is not what it should be.
     #[error("`{place}` {what}")]
     List {
@@ -151,6 +159,10 @@ fn fetch(http: &Http, place: &str, limit: u64) -> Result<Vec<u8>, Error> {
         fs::File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
     } else {
         let url = Http::url(place)?;
+        // The list of digests comes from the same place, so whoever can change one can change the other.
+        if url.scheme() == "http" && !is_loopback(&url) {
+            return Err(Error::Plain(place.to_owned()));
+        }
         http.get(&url, &[])?.take(limit + 1).read_to_end(&mut bytes)?;
     }
     if bytes.len() as u64 > limit {
@@ -160,6 +172,11 @@ fn fetch(http: &Http, place: &str, limit: u64) -> Result<Vec<u8>, Error> {
         });
     }
     Ok(bytes)
+}
+
+fn is_loopback(url: &http::Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// Fails unless the list names the file and its bytes are the ones it names.
@@ -198,11 +215,18 @@ fn unpack(bytes: &[u8], into: &Path) -> Result<String, Error> {
             return Err(Error::Unusable(format!("the archive holds no `{program}`")));
         }
     }
-    let ran = Command::new(into.join("cuenv")).arg("--version").output()?;
-    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
-    match said.trim().strip_prefix("cuenv ") {
-        Some(version) if ran.status.success() => Ok(version.to_owned()),
-        _ => Err(Error::Unusable(String::from_utf8_lossy(&ran.stderr).trim().to_owned())),
+    let mut command = Command::new(into.join("cuenv"));
+    command.arg("--version");
+    let ran = run_limited(command, LIMIT)?;
+    match (ran.how, ran.stdout.trim().strip_prefix("cuenv ")) {
+        (How::Exited(0), Some(version)) => Ok(version.to_owned()),
+        (How::Exited(code), _) => {
+            Err(Error::Unusable(format!("`cuenv --version` ends with code {code}")))
+        }
+        (How::Killed(signal), _) => {
+            Err(Error::Unusable(format!("`cuenv --version` is ended by signal {signal}")))
+        }
+        (How::TimedOut, _) => Err(Error::Unusable("`cuenv --version` does not end".to_owned())),
     }
 }
 

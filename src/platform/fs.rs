@@ -1,7 +1,8 @@
 //! Writing so that a reader, or a crash, sees all or nothing.
 
+use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -9,9 +10,12 @@ use fs_err as fs;
 
 static SERIAL: AtomicU32 = AtomicU32::new(0);
 
-/// Returns a name that no other process or thread uses: `stem-<pid>-<n>`.
+/// Returns a name that no other process or thread uses: `stem-<pid>-<n>-<random>`. Two containers that share a home may
+/// have the same process numbers.
 pub fn unique(stem: &str) -> String {
-    format!("{stem}-{}-{}", std::process::id(), SERIAL.fetch_add(1, Ordering::Relaxed))
+    let random = RandomState::new().hash_one(SERIAL.load(Ordering::Relaxed)) >> 32;
+    let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+    format!("{stem}-{}-{serial}-{random:08x}", std::process::id())
 }
 
 /// Replaces the file at `path` by `bytes`, in one step.
@@ -25,6 +29,31 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
         file.write_all(bytes)?;
         file.sync_data()?;
         fs::rename(&staged, path)
+    };
+    write().inspect_err(|_| {
+        let _ = fs::remove_file(&staged);
+    })
+}
+
+/// Replaces the bytes of somebody's own file in one step: through a link, so that a start-up file that is one (dotfiles in
+/// a repository) stays one, and with the mode and, where that is allowed, the owner that it has.
+pub fn rewrite(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let real = match fs::canonicalize(path) {
+        Ok(real) => real,
+        // A link to what is not there yet is followed by hand.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match fs::read_link(path) {
+            Ok(to) => path.parent().unwrap_or(Path::new("/")).join(to),
+            Err(_) => path.to_owned(),
+        },
+        Err(error) => return Err(error),
+    };
+    let Ok(before) = fs::metadata(&real) else { return write_atomic(&real, bytes) };
+    let staged = real.with_file_name(unique(".rewrite"));
+    let write = || {
+        write_atomic(&staged, bytes)?;
+        let _ = std::os::unix::fs::chown(&staged, Some(before.uid()), Some(before.gid()));
+        fs::set_permissions(&staged, before.permissions())?;
+        fs::rename(&staged, &real)
     };
     write().inspect_err(|_| {
         let _ = fs::remove_file(&staged);

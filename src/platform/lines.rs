@@ -44,8 +44,10 @@ pub fn run(
     let (sender, receiver) = mpsc::channel();
     if let Some(stdout) = child.stdout.take() {
         thread::spawn(move || {
-            for line in BufReader::new(stdout).lines() {
+            // Libraries print what they like, in any encoding.
+            for line in BufReader::new(stdout).split(b'\n') {
                 let Ok(line) = line else { return };
+                let line = String::from_utf8_lossy(&line).into_owned();
                 if sender.send(line).is_err() {
                     return;
                 }
@@ -105,6 +107,13 @@ mod tests {
         assert_eq!(lines, ["one", "two"]);
         assert_eq!(finished.stderr, "bad\n");
         assert!(matches!(finished.ending, Ending::Ended(status) if status.code() == Some(3)));
+    }
+
+    #[test]
+    fn a_line_that_is_not_utf_8_ends_nothing() {
+        let (lines, finished) = sh("printf 'caf\\351\\n'; echo two", 5000);
+        assert_eq!(lines, ["caf\u{fffd}", "two"]);
+        assert!(matches!(finished.ending, Ending::Ended(_)));
     }
 
     #[test]

@@ -43,32 +43,39 @@ pub fn lines(shell: Shell, cli: &Path) -> String {
     }
 }
 
-/// Returns a start-up file's text with the block in it, in place of an earlier one or at its end.
-pub fn with_block(text: &str, lines: &str) -> String {
+/// Returns a start-up file's bytes with the block in it, in place of an earlier one or at its end. The rest of the file may
+/// be in any encoding.
+pub fn with_block(text: &[u8], lines: &str) -> Vec<u8> {
     let block = format!("{BEGIN}\n{lines}{END}\n");
+    let block = block.as_bytes();
     if let Some((before, after)) = around(text) {
-        return format!("{before}{block}{after}");
+        return [before, block, after].concat();
     }
-    let newline = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-    format!("{text}{newline}{block}")
+    let newline: &[u8] = if text.is_empty() || text.ends_with(b"\n") { b"" } else { b"\n" };
+    [text, newline, block].concat()
 }
 
-/// Returns a start-up file's text without the block; `None` when there is none.
-pub fn without_block(text: &str) -> Option<String> {
-    around(text).map(|(before, after)| format!("{before}{after}"))
+/// Returns a start-up file's bytes without the block; `None` when there is none.
+pub fn without_block(text: &[u8]) -> Option<Vec<u8>> {
+    around(text).map(|(before, after)| [before, after].concat())
 }
 
 /// Returns what is before and after the block.
-fn around(text: &str) -> Option<(&str, &str)> {
-    let line_start = |mark: &str, from: usize| {
-        text[from..].match_indices(mark).map(|(at, _)| from + at).find(|at| {
-            let ends = text[at + mark.len()..].chars().next().is_none_or(|next| next == '\n');
-            ends && (*at == 0 || text.as_bytes()[at - 1] == b'\n')
-        })
+fn around(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    // The first line that is `mark` alone, from `from` on: where it begins and where the next line does.
+    let line = |mark: &str, from: usize| {
+        let mut start = from;
+        for line in text[from..].split_inclusive(|byte| *byte == b'\n') {
+            let next = start + line.len();
+            if line.strip_suffix(b"\n").unwrap_or(line) == mark.as_bytes() {
+                return Some((start, next));
+            }
+            start = next;
+        }
+        None
     };
-    let begin = line_start(BEGIN, 0)?;
-    let end = line_start(END, begin)? + END.len();
-    let end = if text[end..].starts_with('\n') { end + 1 } else { end };
+    let (begin, inside) = line(BEGIN, 0)?;
+    let (_, end) = line(END, inside)?;
     Some((&text[..begin], &text[end..]))
 }
 
@@ -96,21 +103,23 @@ mod tests {
 
     #[test]
     fn the_block_goes_in_and_out_without_a_trace() {
-        for text in ["", "alias x=y\n", "a\n\nb\n"] {
+        for text in [&b""[..], b"alias x=y\n", b"a\n\nb\n", b"# caf\xe9\n"] {
             let with = with_block(text, "load\n");
-            assert!(with.ends_with(&format!("{BEGIN}\nload\n{END}\n")));
+            assert!(with.ends_with(format!("{BEGIN}\nload\n{END}\n").as_bytes()));
             assert_eq!(without_block(&with).as_deref(), Some(text));
             // A second time replaces the first.
             assert_eq!(with_block(&with, "load\n"), with);
         }
-        assert_eq!(with_block("no newline", "l\n"), format!("no newline\n{BEGIN}\nl\n{END}\n"));
+        let with = with_block(b"no newline", "l\n");
+        assert_eq!(with, format!("no newline\n{BEGIN}\nl\n{END}\n").into_bytes());
     }
 
     #[test]
     fn an_earlier_block_is_replaced_in_its_place() {
         let text = format!("a\n{BEGIN}\nold\n{END}\nb\n");
-        assert_eq!(with_block(&text, "new\n"), format!("a\n{BEGIN}\nnew\n{END}\nb\n"));
-        assert_eq!(without_block("echo '# >>> cuenv hook >>>'\n"), None);
-        assert_eq!(without_block(&format!("{BEGIN}\ncut off\n")), None);
+        let after = format!("a\n{BEGIN}\nnew\n{END}\nb\n");
+        assert_eq!(with_block(text.as_bytes(), "new\n"), after.into_bytes());
+        assert_eq!(without_block(b"echo '# >>> cuenv hook >>>'\n"), None);
+        assert_eq!(without_block(format!("{BEGIN}\ncut off\n").as_bytes()), None);
     }
 }

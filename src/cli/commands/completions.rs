@@ -43,7 +43,7 @@ pub struct Words {
 const ON_INSTALLED: [&str; 6] = ["uninstall", "where", "verify", "licenses", "exec", "env"];
 
 pub(crate) fn run(args: &Args, output: &Output) -> Result<Exit, Failure> {
-    output.text(match args.shell {
+    output.raw(match args.shell {
         Shell::Bash => include_str!("../completion/cuenv.bash"),
         Shell::Zsh => include_str!("../completion/cuenv.zsh"),
         Shell::Fish => include_str!("../completion/cuenv.fish"),
@@ -66,6 +66,6 @@ pub(crate) fn answer(cx: &Context<'_>, args: &Words, output: &Output) -> Result<
         let about = about.lines().next().unwrap_or_default();
         let _ = writeln!(text, "{value}\t{about}");
     }
-    output.text(&text)?;
+    output.raw(&text)?;
     Ok(Exit::Ok)
 }

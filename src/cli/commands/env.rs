@@ -129,7 +129,7 @@ pub(crate) fn run(
         FormatName::Sbatch => Format::Sbatch,
     };
     let (set, _) = split(&found.changes);
-    output.text(&formats::render(format, &set)?)?;
+    output.raw(&formats::render(format, &set)?)?;
     Ok(Exit::Ok)
 }
 

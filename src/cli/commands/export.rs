@@ -72,7 +72,7 @@ pub(crate) fn run(cx: &Context<'_>, args: &Args, output: &Output) -> Result<Exit
     }
     let handover = export::handover(cx, spec.as_deref(), args.kind.needs())?;
     let supply = args.bundle.as_deref().map_or_else(|| handover.supply(), Supply::Bundle);
-    output.text(&match args.kind {
+    output.raw(&match args.kind {
         Kind::Dockerfile => handover.dockerfile(&args.base, supply),
         Kind::Apptainer => handover.apptainer(&args.base, supply),
         Kind::Compose => handover.compose(&args.base),

@@ -52,7 +52,7 @@ pub(crate) fn answer(
 ) -> Result<Exit, Failure> {
     let answer = hook::answer(process, dirs, output.quiet);
     for line in &answer.lines {
-        let _ = writeln!(std::io::stderr().lock(), "cuenv: {line}");
+        let _ = writeln!(std::io::stderr().lock(), "cuenv: {}", shims::shown::text(line));
     }
     write(&shims::hook::render(&answer, args.shell.into()))
 }

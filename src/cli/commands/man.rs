@@ -43,7 +43,7 @@ pub(crate) fn run(cx: &Context<'_>, args: &Args, output: &Output) -> Result<Exit
         let error = format!("there is no command `{}`", args.command.join(" "));
         return Err(Failure::new(Exit::Usage, error).hint("`cuenv --help` lists the commands"));
     };
-    output.text(&text)?;
+    output.raw(&text)?;
     Ok(Exit::Ok)
 }
 

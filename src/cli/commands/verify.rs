@@ -48,7 +48,7 @@ pub(crate) fn load(args: &Load, output: &Output) -> Result<Exit, Failure> {
     let mut say = |event: &verify::Event| {
         let line = serde_json::to_string(event).expect("events are plain data");
         if result.is_ok() {
-            result = output.text(&line);
+            result = output.raw(&line);
         }
     };
     if args.compute {

@@ -48,6 +48,8 @@ impl From<install::Error> for Failure {
                     "free some space (`cuenv gc` shows what can go), or set CUENV_HOME to a larger disk",
                 )
             }
+            install::Error::Colon(_) => Self::new(Exit::Usage, error)
+                .hint("set CUENV_HOME to a directory without a colon in its path"),
             install::Error::Io(_) => Self::new(Exit::Failed, error),
         }
     }

@@ -72,6 +72,14 @@ impl Failure {
         Self::new(Exit::Usage, message).hint("set it to a path that begins with `/`, or unset it")
     }
 
+    /// Something else is where the data directory is to be.
+    pub fn home_is_no_directory(home: &Path) -> Self {
+        let message =
+            format!("`{}` is not a directory, and cuenv keeps its data in it", home.display());
+        Self::new(Exit::Usage, message)
+            .hint("set CUENV_HOME to a directory (it is made where there is none), or move that file away")
+    }
+
     /// Neither a variable nor the password database says where this user's files are.
     pub fn no_home() -> Self {
         Self::new(Exit::Failed, "no home directory is known for this user")

@@ -37,6 +37,8 @@ impl From<self_update::Error> for Failure {
             E::List { .. } | E::Digest { .. } | E::Archive(_) => {
                 Self::new(Exit::Integrity, error).hint("nothing was replaced")
             }
+            E::Plain(_) => Self::new(Exit::Usage, error)
+                .hint("set CUENV_DOWNLOAD_BASE to an address that begins with `https://`"),
             E::Unusable(_) => Self::new(Exit::Host, error).hint("nothing was replaced"),
             E::Io(_) => Self::new(Exit::Failed, error),
         }

@@ -24,6 +24,8 @@ impl From<project::Error> for Failure {
                 let hint = pin_away(path);
                 Self::new(Exit::Usage, error).hint(hint)
             }
+            E::ReadOnly { .. } => Self::new(Exit::Failed, error)
+                .hint("pin a directory of your own (`cuenv -C DIR use SPEC`), or set the default: `cuenv use --global SPEC`"),
             E::PinIsDirectory(_) | E::TooLarge { .. } | E::Unreadable { .. } | E::Io(_) => {
                 Self::new(Exit::Failed, error)
             }
@@ -88,6 +90,13 @@ impl From<place::Error> for Failure {
 impl From<uninstall::Error> for Failure {
     fn from(error: uninstall::Error) -> Self {
         match &error {
+            uninstall::Error::Several { names, .. } => {
+                let one = names.first().cloned().unwrap_or_default();
+                Self::new(Exit::Usage, error)
+                    .hint(format!("name one (`cuenv uninstall {one}`), or remove all with `--yes`"))
+            }
+            uninstall::Error::Running { .. } => Self::new(Exit::Failed, error)
+                .hint("wait until it has ended, or say `--yes` to remove it all the same"),
             uninstall::Error::NotInstalled { installed, .. } => {
                 let hint = match installed.as_slice() {
                     [] => "nothing is installed".to_owned(),
@@ -96,6 +105,11 @@ impl From<uninstall::Error> for Failure {
                 Self::new(Exit::NoMatch, error).hint(hint)
             }
             uninstall::Error::Io(_) => Self::new(Exit::Failed, error),
+            uninstall::Error::Spec(_) | uninstall::Error::Prefix(_) => match error {
+                uninstall::Error::Spec(error) => error.into(),
+                uninstall::Error::Prefix(error) => error.into(),
+                error => Self::new(Exit::Failed, error),
+            },
         }
     }
 }
@@ -109,6 +123,17 @@ impl From<link::Error> for Failure {
                 .hint("give the directory that holds `bin`, `lib64` and `include`"),
             E::SystemDirectory(_) => {
                 Self::new(Exit::Usage, error).hint("pin `system` with `cuenv use system` instead")
+            }
+            E::Colon(path) => {
+                let hint = match path.file_name() {
+                    Some(name) => format!(
+                        "link it by a name without one: `ln -s {0} ~/{1}`, then `cuenv link NAME ~/{1}`",
+                        path.display(),
+                        name.to_string_lossy().replace(':', "-")
+                    ),
+                    None => "take a path without one".to_owned(),
+                };
+                Self::new(Exit::Usage, error).hint(hint)
             }
             E::Activation(_) | E::Io(_) => Self::new(Exit::Failed, error),
         }

@@ -10,7 +10,7 @@ use shims::dirs::Dirs;
 use shims::hook::{Answer, Shell};
 use shims::names;
 
-use crate::platform::fs::write_atomic;
+use crate::platform::fs::{rewrite, write_atomic};
 use crate::platform::process::Process;
 use crate::render::{rc, shells};
 
@@ -60,6 +60,9 @@ pub enum Error {
     /// The path of cuenv cannot stand in a start-up file.
     #[error("`{}` is not UTF-8 text", .0.display())]
     Path(PathBuf),
+    /// The start-up file is none.
+    #[error("`{}` is not a regular file", .0.display())]
+    NotAFile(PathBuf),
     /// The file could not be read or written.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -95,9 +98,11 @@ pub fn edit(process: &Process, dirs: &Dirs, shell: Shell, install: bool) -> Resu
             (false, Err(_)) => Ok(report(false)),
         };
     }
-    let before = match fs::read_to_string(&file) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+    let before = match fs::metadata(&file) {
+        // A FIFO or device would block, or be replaced.
+        Ok(seen) if !seen.is_file() => return Err(Error::NotAFile(file)),
+        Ok(_) => fs::read(&file)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         Err(error) => return Err(error.into()),
     };
     let after = if install {
@@ -106,17 +111,6 @@ pub fn edit(process: &Process, dirs: &Dirs, shell: Shell, install: bool) -> Resu
         rc::without_block(&before)
     };
     let Some(after) = after.filter(|after| *after != before) else { return Ok(report(false)) };
-    replace(&file, after.as_bytes())?;
+    rewrite(&file, &after)?;
     Ok(report(true))
-}
-
-/// Replaces a file's text in one step, keeping its mode, and the link when it is one.
-fn replace(file: &Path, bytes: &[u8]) -> io::Result<()> {
-    let real = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-    let mode = fs::metadata(&real).ok().map(|seen| seen.permissions());
-    write_atomic(&real, bytes)?;
-    if let Some(mode) = mode {
-        fs::set_permissions(&real, mode)?;
-    }
-    Ok(())
 }

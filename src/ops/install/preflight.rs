@@ -1,5 +1,6 @@
 //! What is about to happen, in one line, and whether the disk can take it.
 
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use super::{Error, Need, Wheel};
@@ -18,12 +19,15 @@ pub(super) fn check(
     fetch_bytes: u64,
     missing: &dyn Fn(&Wheel) -> bool,
 ) -> Result<(), Error> {
+    if cx.layout.data().as_os_str().as_bytes().contains(&b':') {
+        return Err(Error::Colon(cx.layout.data().to_owned()));
+    }
     let fetched = needs.iter().filter(|need| missing(&need.wheel)).count();
     if fetched == 0 {
         return Ok(());
     }
     let reused = needs.len() - fetched;
-    let needed = fetch_bytes / 10 * UNPACKED_TENTHS;
+    let needed = (fetch_bytes / 10).saturating_mul(UNPACKED_TENTHS);
     let free = free_space(cx.layout.data());
     let kept = match reused {
         0 => String::new(),

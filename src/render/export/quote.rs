@@ -1,14 +1,14 @@
 //! Quoting for the notations of this folder.
 
-use std::fmt::Write as _;
+use shims::quote;
 
 /// One word of a POSIX shell.
 pub(super) fn shell(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@=:,".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
+    text_of(quote::posix(text.as_ref()))
+}
+
+fn text_of(quoted: Vec<u8>) -> String {
+    String::from_utf8(quoted).expect("what is quoted is text")
 }
 
 /// One word of Tcl, as a quoted string: braces would need to balance.
@@ -31,21 +31,7 @@ pub(super) fn compose(text: &str) -> String {
 
 /// A JSON string; also a YAML scalar.
 pub(super) fn json(text: &str) -> String {
-    let mut out = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => {
-                out.push('\\');
-                out.push(c);
-            }
-            c if (c as u32) < 0x20 => {
-                let _ = write!(out, "\\u{:04x}", c as u32);
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
+    text_of(quote::json(text.as_ref()))
 }
 
 #[cfg(test)]
@@ -59,6 +45,6 @@ mod tests {
         assert_eq!(shell(""), "''");
         assert_eq!(tcl("a[exit]$x{\"\\"), r#""a\[exit\]\$x\{\"\\""#);
         assert_eq!(compose("$HOME\"x"), r#""$$HOME\"x""#);
-        assert_eq!(json("a\tb\\"), "\"a\\u0009b\\\\\"");
+        assert_eq!(json("a\tb\\"), "\"a\\tb\\\\\"");
     }
 }
