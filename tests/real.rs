@@ -10,6 +10,9 @@
     reason = "a test stops at the first surprise"
 )]
 
+#[path = "real/venv.rs"]
+mod venv;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};

@@ -424,6 +424,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_pin_that_leads_nowhere_is_broken_and_not_absent() {
+        type Way<'a> = (&'a str, &'a dyn Fn(&Path), &'a str);
         let temp = Temp::new("nowhere");
         temp.write("home/.cuenv", "12.4");
         let link =

@@ -5,68 +5,8 @@ use std::process::Command;
 
 use crate::support::bed::shared_object;
 use crate::support::sandbox::{Sandbox, cuenv};
-use crate::support::terminal::{Terminal, is_installed};
-
-/// How a shell is started without a person's own files, and how it says things.
-struct Dialect {
-    name: &'static str,
-    /// The command line; `%` is replaced by a start-up file that loads the hook.
-    start: &'static str,
-    load: &'static str,
-}
-
-const BASH: Dialect = Dialect {
-    name: "bash",
-    start: "bash --noprofile --rcfile % -i",
-    load: "eval \"$(CUENV hook bash)\"",
-};
-const ZSH: Dialect =
-    Dialect { name: "zsh", start: "ZDOTDIR=%d zsh -i", load: "eval \"$(CUENV hook zsh)\"" };
-const FISH: Dialect = Dialect {
-    name: "fish",
-    start: "fish --no-config -i -C 'source %'",
-    load: "CUENV hook fish | source",
-};
-
-/// Starts a shell with the hook loaded, in the project's parent.
-fn shell(sandbox: &Sandbox, dialect: &Dialect, before: &str) -> Option<Terminal> {
-    let cli = cuenv().display().to_string();
-    let directory = sandbox.root().join("rc");
-    std::fs::create_dir_all(&directory).unwrap();
-    let rc = directory.join(".zshrc");
-    std::fs::write(&rc, format!("{before}\n{}\n", dialect.load.replace("CUENV", &cli))).unwrap();
-    let start =
-        dialect.start.replace("%d", directory.to_str().unwrap()).replace('%', rc.to_str().unwrap());
-    let mut like = sandbox.command("true");
-    like.current_dir(sandbox.root());
-    Terminal::start(like, dialect.name, &start, &sandbox.root().join("answers"))
-}
-
-fn bed() -> Sandbox {
-    let sandbox = Sandbox::new();
-    sandbox.shims(&[]);
-    sandbox.toolchain("11.8.0-a", "11.8", &[]);
-    sandbox.toolchain("12.4.1-b", "12.4", &[]);
-    sandbox.write("one/.cuenv", "11.8\n");
-    sandbox.write("one/inner/.cuenv", "12.4\n");
-    sandbox.write("one/deep/er/x", "");
-    sandbox.write("none/x", "");
-    sandbox
-}
-
-fn each(check: impl Fn(&Sandbox, &Dialect, Terminal)) {
-    for dialect in [BASH, ZSH, FISH] {
-        let sandbox = bed();
-        if let Some(terminal) = shell(&sandbox, &dialect, "") {
-            check(&sandbox, &dialect, terminal);
-        }
-    }
-}
-
-/// A command that prints a variable, `unset` when it is unset, in every shell.
-fn show(name: &str) -> String {
-    format!("sh -c 'echo \"${{{name}-unset}}\"'")
-}
+use crate::support::shells::{BASH, Dialect, FISH, ZSH, bed, each, shell, show};
+use crate::support::terminal::is_installed;
 
 #[test]
 fn entering_sets_and_leaving_restores() {

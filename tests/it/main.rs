@@ -16,6 +16,7 @@ mod support;
 
 mod bundle;
 mod catalog;
+mod clusters;
 mod completions;
 mod detect;
 mod docs;
@@ -24,6 +25,7 @@ mod exec;
 mod explain;
 mod faults;
 mod hook;
+mod hook_company;
 mod host;
 mod installer;
 mod launchers;

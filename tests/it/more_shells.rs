@@ -38,7 +38,10 @@ impl Window {
     }
 
     fn tmux(&self, args: &[&str]) -> String {
-        let output = Command::new("tmux").args(["-L", &self.socket]).args(args).output().unwrap();
+        let mut command = Command::new("tmux");
+        // A new window searches its command on the PATH of who asked for it.
+        command.env("PATH", "/usr/local/bin:/usr/bin:/bin");
+        let output = command.args(["-L", &self.socket]).args(args).output().unwrap();
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
@@ -123,6 +126,32 @@ fn follows(shell: &str, start: &str, load: &str, sees_edits: bool) {
     window.line(&format!("cd \"{project}\""));
     window.expect("CUENV_ACTIVE", "unset", "leaving");
     window.expect("LD_LIBRARY_PATH", "unset", "leaving");
+    window.expect("PATH", "/usr/local/bin:/usr/bin:/bin", "leaving");
+}
+
+#[test]
+fn a_new_window_of_a_multiplexer_has_the_toolchain_of_its_directory() {
+    if !is_installed("tmux") {
+        println!("skipped: no tmux");
+        return;
+    }
+    let sandbox = Sandbox::new();
+    sandbox.shims(&[]);
+    sandbox.toolchain("11.8.0-a", "11.8", &[]);
+    sandbox.write("one/.cuenv", "11.8\n");
+    sandbox.program("show", "#!/bin/sh\neval \"echo \\\"\\${$1-unset}\\\"\" >\"$2\"\n");
+    let rc = sandbox.root().join("rc");
+    std::fs::write(&rc, format!("eval \"$({} hook bash)\"\n", cuenv().display())).unwrap();
+    let start = format!("bash --noprofile --rcfile {} -i", rc.display());
+    let mut window = Window::open(&sandbox, &start);
+    let project = sandbox.project().join("one").display().to_string();
+    window.line(&format!("cd {project}"));
+    window.expect("CUENV_ACTIVE", "11.8.0-a", "the first window");
+    // It starts in the directory of the window before, from the server's environment.
+    window.tmux(&["new-window", "-c", &project, &start]);
+    window.expect("CUENV_ACTIVE", "11.8.0-a", "the second window");
+    window.line(&format!("cd {}", sandbox.root().display()));
+    window.expect("CUENV_ACTIVE", "unset", "leaving");
     window.expect("PATH", "/usr/local/bin:/usr/bin:/bin", "leaving");
 }
 

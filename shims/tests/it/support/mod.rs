@@ -1,5 +1,4 @@
 //! A data directory, a project and a `PATH` of one's own, with the real shim binary in it.
-#![expect(clippy::unwrap_used, reason = "a bed that cannot be made is a failed test")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,14 +1,12 @@
 //! Runs the real shim binary over a data directory made by hand.
 
-mod support;
-
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::Stdio;
 
-use support::{Bed, text};
+use crate::support::{Bed, text};
 
 /// A program that prints what it was given.
 const SHOW: &str = r#"#!/bin/sh
@@ -352,40 +350,6 @@ fn an_active_virtual_environment_comes_first() {
     bed.write("venv/pyvenv.cfg", "");
     assert_eq!(text(bed.run("tool").env("VIRTUAL_ENV", bed.path("venv"))), "venv\n");
     assert_eq!(text(bed.run("tool").env("VIRTUAL_ENV", bed.path("gone"))), "system\n");
-}
-
-#[test]
-fn python_behind_the_shim_makes_healthy_virtual_environments() {
-    let bed = Bed::new();
-    bed.toolchain("12.4.1-abc", "12.4");
-    bed.write("project/.cuenv", "12.4\n");
-    bed.shim("python3");
-    let shims = bed.path("data/shims");
-    let path = format!("{}:/usr/bin:/bin", shims.display());
-    if !Path::new("/usr/bin/python3").exists() {
-        println!("skipped: no /usr/bin/python3");
-        return;
-    }
-    let executable = "import sys; print(sys.executable)";
-    let seen = text(bed.run("python3").env("PATH", &path).args(["-c", executable]));
-    assert_eq!(seen, "/usr/bin/python3\n");
-    let venv = bed.path("v");
-    let made = bed
-        .run("python3")
-        .env("PATH", &path)
-        .args(["-m", "venv", "--without-pip"])
-        .arg(&venv)
-        .status();
-    assert!(made.unwrap().success());
-    let home = std::fs::read_to_string(venv.join("pyvenv.cfg")).unwrap();
-    assert!(home.contains("home = /usr/bin\n"), "{home}");
-    let real = std::fs::canonicalize(venv.join("bin/python3")).unwrap();
-    assert!(real.file_name().is_some_and(|name| name.as_bytes().starts_with(b"python3.")));
-    // Inside the environment the shim leads to the environment's own interpreter.
-    let inside = format!("{}:{}/bin:/usr/bin", shims.display(), venv.display());
-    let seen =
-        text(bed.run("python3").env("PATH", inside).args(["-c", "import sys; print(sys.prefix)"]));
-    assert_eq!(seen, format!("{}\n", venv.display()));
 }
 
 #[test]

@@ -1,0 +1,15 @@
+//! The real shim binary, over data directories made by hand.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::pedantic,
+    reason = "a test stops at the first surprise"
+)]
+
+mod dispatch;
+mod opponents;
+mod python;
+mod strangers;
+mod support;
