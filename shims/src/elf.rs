@@ -15,6 +15,7 @@ use std::path::Path;
 const PT_LOAD: u32 = 1;
 const PT_DYNAMIC: u32 = 2;
 const DT_NEEDED: u64 = 1;
+const DT_HASH: u64 = 4;
 const DT_STRTAB: u64 = 5;
 const DT_SYMTAB: u64 = 6;
 const DT_RPATH: u64 = 15;
@@ -109,9 +110,11 @@ impl Library {
     fn bound_to(&mut self, name: &str) -> Option<Vec<String>> {
         let versions = self.versions_of(name)?;
         let (symbols, indexes) = (self.place(DT_SYMTAB)?, self.place(DT_VERSYM)?);
-        // What is defined is hashed and stands behind what is wanted.
-        let hash = self.place(DT_GNU_HASH)?;
-        let count = u64::from(u32_at(&self.bytes(hash + 4, 4)?, 0)?);
+        let count = match (self.place(DT_GNU_HASH), self.place(DT_HASH)) {
+            // What is defined is hashed and stands behind what is wanted.
+            (Some(table), _) | (None, Some(table)) => u64::from(self.word(table, 1)?),
+            (None, None) => return None,
+        };
         let indexes = self.bytes(indexes, count.checked_mul(2)?)?;
         let symbols = self.bytes(symbols, count.checked_mul(SYMBOL)?)?;
         let mut wanted = Vec::new();
@@ -151,25 +154,28 @@ impl Library {
 
     /// Tells whether it defines a symbol; `None` when that cannot be told.
     pub fn defines(&mut self, symbol: &str) -> Option<bool> {
-        let table = self.place(DT_GNU_HASH)?;
-        let symbols = self.place(DT_SYMTAB)?;
+        // nvJitLink of CUDA 12.1 has the old table alone.
+        match (self.place(DT_GNU_HASH), self.place(DT_HASH)) {
+            (Some(table), _) => self.in_gnu_hash(table, symbol),
+            (None, Some(table)) => self.in_old_hash(table, symbol),
+            (None, None) => None,
+        }
+    }
+
+    fn in_gnu_hash(&mut self, table: u64, symbol: &str) -> Option<bool> {
         let hash = symbol
             .bytes()
             .fold(5381_u32, |hash, byte| hash.wrapping_mul(33).wrapping_add(u32::from(byte)));
-        let head = self.bytes(table, 12)?;
-        let (buckets, first, blooms) = (u32_at(&head, 0)?, u32_at(&head, 4)?, u32_at(&head, 8)?);
+        let (buckets, first, blooms) =
+            (self.word(table, 0)?, self.word(table, 1)?, self.word(table, 2)?);
         let bucket_table = table.checked_add(16)?.checked_add(u64::from(blooms) * 8)?;
-        let slot = u64::from(hash.checked_rem(buckets)?);
-        let mut index = u32_at(&self.bytes(bucket_table.checked_add(slot * 4)?, 4)?, 0)?;
         let chain = bucket_table.checked_add(u64::from(buckets) * 4)?;
+        let mut index = self.word(bucket_table, hash.checked_rem(buckets)?)?;
         for _ in 0..MOST_ENTRIES {
             let Some(place) = index.checked_sub(first) else { return Some(false) };
-            let value = u32_at(&self.bytes(chain.checked_add(u64::from(place) * 4)?, 4)?, 0)?;
-            if value | 1 == hash | 1 {
-                let entry = self.bytes(symbols.checked_add(u64::from(index) * SYMBOL)?, 8)?;
-                if u16_at(&entry, 6)? != 0 && self.text(u64::from(u32_at(&entry, 0)?))? == symbol {
-                    return Some(true);
-                }
+            let value = self.word(chain, place)?;
+            if value | 1 == hash | 1 && self.is_defined(index, symbol)? {
+                return Some(true);
             }
             if value & 1 == 1 {
                 return Some(false);
@@ -177,6 +183,41 @@ impl Library {
             index = index.checked_add(1)?;
         }
         None
+    }
+
+    fn in_old_hash(&mut self, table: u64, symbol: &str) -> Option<bool> {
+        let hash = symbol.bytes().fold(0_u32, |hash, byte| {
+            let hash = hash.wrapping_shl(4).wrapping_add(u32::from(byte));
+            let high = hash & 0xf000_0000;
+            (hash ^ (high >> 24)) & !high
+        });
+        let buckets = self.word(table, 0)?;
+        let bucket_table = table.checked_add(8)?;
+        let chain = bucket_table.checked_add(u64::from(buckets) * 4)?;
+        let mut index = self.word(bucket_table, hash.checked_rem(buckets)?)?;
+        for _ in 0..MOST_ENTRIES {
+            if index == 0 {
+                return Some(false);
+            }
+            if self.is_defined(index, symbol)? {
+                return Some(true);
+            }
+            index = self.word(chain, index)?;
+        }
+        None
+    }
+
+    /// Tells whether the symbol at a place of the table has this name and is defined.
+    fn is_defined(&mut self, index: u32, name: &str) -> Option<bool> {
+        let at = self.place(DT_SYMTAB)?.checked_add(u64::from(index) * SYMBOL)?;
+        let entry = self.bytes(at, 8)?;
+        let is_here = u16_at(&entry, 6)? != 0;
+        Some(is_here && self.text(u64::from(u32_at(&entry, 0)?))? == name)
+    }
+
+    /// Returns a word of a table of words.
+    fn word(&mut self, table: u64, index: u32) -> Option<u32> {
+        u32_at(&self.bytes(table.checked_add(u64::from(index) * 4)?, 4)?, 0)
     }
 
     fn tag(&self, wanted: u64) -> Option<u64> {
@@ -313,21 +354,24 @@ pub(crate) mod tests {
         for at in 0..500 {
             let _ = writeln!(many, "int f{at}(void) {{ return {at}; }}");
         }
-        let soname = ["-Wl,-soname,liba.so.1", &script];
-        let Some(a) = link(&temp, "liba.so.1", &many, &soname) else { return };
         let code = "int f7(void); int f499(void); int weak(void) __attribute__((weak));\n\
                     int other(void); int b(void) { return f7() + f499() + (weak ? weak() : 0) + other(); }\n";
-        let b = link(&temp, "libb.so", code, &[a.to_str().unwrap()]).unwrap();
-        let mut user = Library::open(&b).unwrap();
-        assert!(user.needed().contains(&"liba.so.1".to_owned()));
-        let mut wanted = user.wants_of("liba.so.1");
-        wanted.sort();
-        assert_eq!(wanted, ["f499", "f7"]);
-        assert_eq!(user.wants_of("libz.so.1"), Vec::<String>::new());
-        let mut library = Library::open(&a).unwrap();
-        for (symbol, expected) in [("f0", true), ("f499", true), ("f500", false), ("other", false)]
-        {
-            assert_eq!(library.defines(symbol), Some(expected), "{symbol}");
+        for hash in ["-Wl,--hash-style=gnu", "-Wl,--hash-style=sysv", "-Wl,--hash-style=both"] {
+            let flags = ["-Wl,-soname,liba.so.1", &script, hash];
+            let Some(a) = link(&temp, "liba.so.1", &many, &flags) else { return };
+            let b = link(&temp, "libb.so", code, &[a.to_str().unwrap(), hash]).unwrap();
+            let mut user = Library::open(&b).unwrap();
+            assert!(user.needed().contains(&"liba.so.1".to_owned()));
+            let mut wanted = user.wants_of("liba.so.1");
+            wanted.sort();
+            assert_eq!(wanted, ["f499", "f7"], "{hash}");
+            assert_eq!(user.wants_of("libz.so.1"), Vec::<String>::new());
+            let mut library = Library::open(&a).unwrap();
+            for (symbol, here) in [("f0", true), ("f499", true), ("f500", false), ("other", false)]
+            {
+                assert_eq!(library.defines(symbol), Some(here), "{hash}: {symbol}");
+            }
+            assert_eq!(user.defines("f7"), Some(false), "{hash}: wanted is not defined");
         }
     }
 
