@@ -183,11 +183,32 @@ pub fn answer(vars: &Vars, cwd: Option<&Path>, dirs: &Dirs, quiet: bool) -> Answ
 
 /// The line for a toolchain that is asked for and not there.
 pub fn not_installed(choice: &locate::Choice) -> String {
-    let command = match choice.source {
+    format!("{}: run `{}`", missing(choice), install_command(choice))
+}
+
+/// Says that a toolchain is not there.
+pub fn missing(choice: &locate::Choice) -> String {
+    let locate::Choice { spec, source, .. } = choice;
+    if is_name(spec) {
+        format!("no toolkit is linked as `{spec}`, which comes from {source}")
+    } else {
+        format!("`{spec}` from {source} is not installed")
+    }
+}
+
+/// The command that brings what is not there.
+pub fn install_command(choice: &locate::Choice) -> String {
+    match choice.source {
+        _ if is_name(&choice.spec) => format!("cuenv link {} /path/to/toolkit", choice.spec),
         locate::Source::Pin(..) => "cuenv install".to_owned(),
         _ => format!("cuenv install {}", choice.spec),
-    };
-    format!("`{}` from {} is not installed: run `{command}`", choice.spec, choice.source)
+    }
+}
+
+/// Whether a spec is a name: of a linked toolkit, `default` or `system`.
+pub fn is_name(spec: &str) -> bool {
+    spec.starts_with(|first: char| first.is_ascii_alphabetic())
+        && spec.split(['+', '@']).next() != Some("auto")
 }
 
 /// Writes the answer as text of a shell.

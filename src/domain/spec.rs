@@ -12,6 +12,8 @@
 //! A spec is data: it holds no path, no variable and no address. Its text is also a file name under `active/`,
 //! which is why the characters are so few.
 
+mod meant;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
@@ -19,6 +21,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::version::Version;
+
+pub use meant::meant;
 
 /// Longest spec that is read, in bytes.
 pub const MAX_SPEC: usize = 200;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use shims::dirs::Dirs;
-use shims::locate::{self, Choice, Installed, Source, Toolchain};
+use shims::locate::{self, Choice, Installed, Toolchain};
 
 use super::selection;
 use crate::context::Context;
@@ -25,18 +25,8 @@ pub enum Error {
     #[error("`system` holds here, from {0}: cuenv steps aside")]
     System(String),
     /// It is not installed.
-    #[error("`{}` from {} is not installed", .0.spec, .0.source)]
+    #[error("{}", shims::hook::missing(.0))]
     Missing(Choice),
-}
-
-impl Error {
-    /// The arguments of the `cuenv install` that brings what is missing.
-    pub fn install(choice: &Choice) -> String {
-        match choice.source {
-            Source::Pin(..) => "cuenv install".to_owned(),
-            _ => format!("cuenv install {}", choice.spec),
-        }
-    }
 }
 
 /// What holds, and its prefix; no prefix for `system`.

@@ -4,6 +4,7 @@ use super::Failure;
 use crate::cli::exit::Exit;
 use crate::domain::listing::Refusal;
 use crate::domain::size::megabytes;
+use crate::domain::spec::meant;
 use crate::ops::resolve::ResolveError;
 use crate::ops::{answer, install};
 
@@ -14,8 +15,12 @@ impl From<answer::Error> for Failure {
             answer::Error::Install(error) => error.into(),
             answer::Error::Catalog(error) => error.into(),
             answer::Error::Host(error) => error.into(),
-            answer::Error::NotARelease(_) => {
-                Self::new(Exit::Usage, error).hint("name a CUDA release, such as `12.4+cudnn9`")
+            answer::Error::NotARelease(ref text) => {
+                let hint = match meant(text) {
+                    Some(meant) => format!("did you mean `{meant}`?"),
+                    None => "name a CUDA release, such as `12.4+cudnn9`".to_owned(),
+                };
+                Self::new(Exit::Usage, error).hint(hint)
             }
             answer::Error::NoDigest(_) => Self::new(Exit::Failed, error).hint(
                 "`cuenv install` fetches it, computes the sha256 and writes it into the lock",
@@ -60,8 +65,12 @@ impl From<ResolveError> for Failure {
         use ResolveError as E;
         match error {
             E::Index(error) => error.into(),
-            E::NoRelease { ref nearest, .. } => {
+            E::NoRelease { ref asked, ref nearest } => {
+                let meant = meant(&asked.to_string());
                 let hint = match nearest.as_slice() {
+                    _ if meant.is_some() => {
+                        format!("did you mean `{}`?", meant.unwrap_or_default())
+                    }
                     [] => "the index lists no CUDA release at all; check CUENV_INDEX_URL".to_owned(),
                     [one] => format!("the nearest is {one}: try `cuenv use {}`", one.major_minor()),
                     [older, newer, ..] => format!(
@@ -91,9 +100,12 @@ impl From<ResolveError> for Failure {
                 Self::new(Exit::NoMatch, error).hint(hint)
             }
             E::NotForRelease { .. } => Self::new(Exit::NoMatch, error),
-            E::NoneFits { host, ref component, .. } => {
+            E::NoneFits { host, ref component, ref instead, .. } => {
                 let exit = if host { Exit::Host } else { Exit::NoMatch };
-                let hint = format!("leave the version of `{component}` open, and cuenv takes the newest that fits");
+                let hint = match instead.as_ref().and_then(|version| version.release().first().copied()) {
+                    Some(major) => format!("ask for `{component}{major}`, or leave the version of `{component}` open"),
+                    None => format!("leave the version of `{component}` open, and cuenv takes the newest that fits"),
+                };
                 Self::new(exit, error).hint(hint)
             }
             E::NoWheel { ref source, .. } => {

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::Failure;
 use crate::catalog::CatalogError;
 use crate::cli::exit::Exit;
-use crate::domain::spec::SpecError;
+use crate::domain::spec::{SpecError, meant};
 use crate::domain::target::TargetError;
 use crate::platform::host::HostError;
 use crate::settings;
@@ -18,6 +18,9 @@ impl From<SpecError> for Failure {
         let plain = !text.is_empty() && text.escape_debug().to_string() == text;
         let failure = Self::new(Exit::Usage, error);
         let failure = if plain { failure.excerpt(&text, column) } else { failure };
+        if let Some(meant) = meant(&text) {
+            return failure.hint(format!("did you mean `{meant}`?"));
+        }
         failure.hint("a spec reads like `12.4+cudnn9`, `11.8+cudnn8@runtime` or `auto+cudnn9`")
     }
 }
@@ -64,6 +67,15 @@ impl Failure {
         let message = message.strip_prefix("error: ").unwrap_or(&message).to_owned();
         let tips = text.lines().filter_map(|line| line.trim_start().strip_prefix("tip: "));
         tips.fold(Self::new(Exit::Usage, message), Self::hint)
+    }
+
+    /// The command's result is text.
+    pub(crate) fn no_document(command: &str) -> Self {
+        Self::new(
+            Exit::Usage,
+            format!("`cuenv {command}` prints text, and `--json` has no form for it"),
+        )
+        .hint("leave `--json` out")
     }
 
     /// `CUENV_HOME` would name another directory in every directory.

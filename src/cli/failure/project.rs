@@ -6,6 +6,7 @@ use super::Failure;
 use super::activation::pin_away;
 use crate::cli::exit::Exit;
 use crate::domain::lock::LockError;
+use crate::domain::spec::meant;
 use crate::ops::{link, pin, place, project_install, uninstall};
 use crate::project;
 
@@ -41,7 +42,10 @@ impl From<pin::Error> for Failure {
             E::Install(error) => error.into(),
             E::Project(error) => error.into(),
             E::NotLinked(ref name) => {
-                let hint = format!("adopt it with `cuenv link {name} /path/to/toolkit`");
+                let hint = match meant(name) {
+                    Some(meant) => format!("did you mean `{meant}`?"),
+                    None => format!("adopt it with `cuenv link {name} /path/to/toolkit`"),
+                };
                 Self::new(Exit::NoMatch, error).hint(hint)
             }
             E::NoDirectory | E::Io(_) => Self::new(Exit::Failed, error),
@@ -80,7 +84,10 @@ impl From<place::Error> for Failure {
                 .hint("pin one with `cuenv use 12.4+cudnn9`, for example"),
             E::System(_) => Self::new(Exit::NoMatch, error),
             E::Missing(ref choice) => {
-                let hint = format!("run `{}`", place::Error::install(choice));
+                let hint = match meant(&choice.spec) {
+                    Some(meant) => format!("did you mean `{meant}`?"),
+                    None => format!("run `{}`", shims::hook::install_command(choice)),
+                };
                 Self::new(Exit::NoMatch, error).hint(hint)
             }
         }

@@ -5,7 +5,7 @@ use super::wheels::{Chosen, choice};
 use super::{Request, ResolveError, Source};
 use crate::catalog::Catalog;
 use crate::domain::compat::CudnnVerdict;
-use crate::domain::listing::{Fit, WheelFile};
+use crate::domain::listing::{Fit, Refusal, WheelFile};
 use crate::domain::version::{PackageVersion, Version};
 
 /// How well a version goes with the CUDA release, the GPUs and the project; better first.
@@ -43,6 +43,16 @@ pub(super) fn choose(
             .expect_err("there is no candidate");
         if want.optional.is_some() {
             return Ok(Chosen::Missing(format!("`{}` is left out: {missing}", want.component)));
+        }
+        if let (Some(asked), Refusal::OtherVersions { newest }) = (asked, &missing.reason) {
+            return Err(ResolveError::NoneFits {
+                component: want.component.clone(),
+                asked: asked.to_string(),
+                release: release.clone(),
+                because: format!("the newest of `{}` is {newest}", want.distribution),
+                instead: Some(newest.clone()),
+                host: false,
+            });
         }
         return Err(ResolveError::NoWheel { component: want.component.clone(), source: missing });
     }

@@ -73,7 +73,7 @@ pub enum ResolveError {
         host: bool,
     },
     /// No wheel for a component.
-    #[error("component `{component}`")]
+    #[error("no wheel of component `{component}` can be taken")]
     NoWheel {
         /// The component.
         component: String,
