@@ -95,6 +95,9 @@ fn dispatch(cli: &Cli, process: &Process, output: &Output) -> Result<Exit, Failu
         }
         None => process,
     };
+    if let Some(name) = cli.command.without_document().filter(|_| output.json) {
+        return Err(Failure::no_document(name));
+    }
     let home = process.var_os("CUENV_HOME").map(Path::new);
     if let Some(home) = home.filter(|home| !home.is_absolute()) {
         return Err(Failure::relative_home(home));

@@ -112,6 +112,20 @@ pub enum Command {
 }
 
 impl Command {
+    /// Returns the name of a command whose result is text for a shell, another program or a reader, and no document.
+    pub fn without_document(&self) -> Option<&'static str> {
+        match self {
+            Self::Completions(_) => Some("completions"),
+            Self::Man(_) => Some("man"),
+            Self::Help(_) => Some("help"),
+            Self::Export(_) => Some("export"),
+            Self::Shell(_) => Some("shell"),
+            Self::HookEnv(_) => Some("hook-env"),
+            Self::Hook(args) => args.prints_text().then_some("hook"),
+            _ => None,
+        }
+    }
+
     /// Returns how many wheels to work on at once, where a command takes that.
     pub fn jobs(&self) -> Option<usize> {
         match self {

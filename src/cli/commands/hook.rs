@@ -24,6 +24,13 @@ pub struct Args {
     uninstall: bool,
 }
 
+impl Args {
+    /// Whether the result is the hook itself.
+    pub fn prints_text(&self) -> bool {
+        !self.install && !self.uninstall
+    }
+}
+
 /// Answer a hook
 #[derive(Debug, clap::Args)]
 pub struct Ask {
@@ -37,7 +44,7 @@ pub(crate) fn run(
     output: &Output,
 ) -> Result<Exit, Failure> {
     let shell = args.shell.into();
-    if args.install || args.uninstall {
+    if !args.prints_text() {
         output.report(&hook::edit(process, dirs, shell, args.install)?)?;
         return Ok(Exit::Ok);
     }
