@@ -6,6 +6,7 @@ pub mod bundle;
 pub mod complete;
 pub mod detect;
 pub mod doctor;
+pub mod drift;
 pub mod explain;
 pub mod export;
 pub mod gc;

@@ -16,10 +16,11 @@ pub use report::{Report, Style};
 
 use std::path::Path;
 
-use super::host;
 use super::launch::{Launch, Request};
+use super::{drift, host};
 use crate::catalog::CatalogError;
 use crate::context::Context;
+use crate::domain::finding::{Finding, Severity};
 use crate::platform::host::{Depth, HostError};
 use crate::platform::loader::{RealFiles, probe_host};
 use crate::prefix::Receipt;
@@ -68,6 +69,13 @@ pub fn doctor(cx: &Context<'_>, request: &Request) -> Result<Report, Error> {
         findings.extend(libraries::check(&view, prediction, spec, host.driver.is_some()));
     }
     findings.extend(surroundings::check(cx, &view, &host));
+    if let Some(drift) = launch.choice.as_ref().and_then(drift::of) {
+        findings.push(
+            Finding::new("lock-drift", Severity::Warning, "the lock does not answer the pin")
+                .proof(format!("`{}`: {}", shims::shown::path(&drift.lock), drift.what))
+                .fix(drift.fix),
+        );
+    }
     // Two frameworks may meet the same fault; it is told once.
     let mut seen = std::collections::BTreeSet::new();
     findings.retain(|finding| seen.insert((finding.code, finding.what.clone())));

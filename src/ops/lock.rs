@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::answer;
 use super::project_install::{self, Error};
 use super::selection;
+use super::{answer, install};
 use crate::context::Context;
 use crate::domain::lock::Lock;
 use crate::domain::resolution::lock_of;
@@ -88,11 +88,7 @@ pub fn lock(cx: &Context<'_>, mode: Mode, targets: &[Target]) -> Result<Report, 
     let answering = before.as_ref().filter(answers);
     match (mode, answering) {
         (Mode::Write | Mode::Check, Some(lock)) => Ok(report(lock, false, Vec::new())),
-        (Mode::Check, None) => Err(Error::Drift {
-            pin: choice.spec.clone(),
-            lock: before.map(|lock| lock.spec),
-            path: project.lock_path(),
-        }),
+        (Mode::Check, None) => Err(unanswered(&choice.spec, before, &wanted, &project)),
         _ => {
             let after = answer::lock(cx, &spec, &wanted, Some(directory))?;
             let changed = before.as_ref() != Some(&after);
@@ -104,6 +100,18 @@ pub fn lock(cx: &Context<'_>, mode: Mode, targets: &[Target]) -> Result<Report, 
             Ok(report(&after, changed, moved))
         }
     }
+}
+
+/// Why a lock answers a pin on some platform not.
+fn unanswered(pin: &str, lock: Option<Lock>, wanted: &[Target], project: &Project) -> Error {
+    if let Some(lock) = lock.as_ref().filter(|lock| lock.answers(pin))
+        && let Some(target) = wanted.iter().find(|target| !lock.prefix.contains_key(target))
+    {
+        let has = lock.prefix.keys().map(ToString::to_string).collect();
+        return install::Error::NotLockedFor { target: *target, has }.into();
+    }
+    let path = project.lock_path();
+    Error::Drift { pin: pin.to_owned(), lock: lock.map(|lock| lock.spec), path }
 }
 
 /// Adds to a fresh lock for this platform what it said for others, resolved anew for the same spec, so that a colleague on

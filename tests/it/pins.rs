@@ -178,3 +178,48 @@ fn a_linked_toolkit_that_is_gone_is_told() {
     let ran = cuenv(&sandbox, &["where"]).code(3);
     assert!(ran.stderr.contains("`cuenv link site /path/to/toolkit`"), "{}", ran.stderr);
 }
+
+#[test]
+fn a_lock_that_does_not_answer_the_pin_is_shown() {
+    let index = crate::support::toolkit::index();
+    let sandbox = bed().with_env("CUENV_INDEX_URL", index.url());
+    cuenv(&sandbox, &["use", "12.4@base"]).succeeds();
+    assert!(cuenv(&sandbox, &["current", "--json"]).json()["drift"].is_null());
+    sandbox.write(".cuenv", "12.4\n");
+    let said = "it answers `12.4@base`, and the pin says `12.4`";
+    let ran = cuenv(&sandbox, &["current"]).succeeds();
+    assert!(ran.stdout.contains(said) && ran.stdout.contains("cuenv lock"), "{}", ran.stdout);
+    assert_eq!(cuenv(&sandbox, &["current", "--json"]).json()["drift"]["what"], said);
+    let ran = cuenv(&sandbox, &["doctor"]);
+    assert!(ran.stdout.contains(said) && ran.stdout.contains("cuenv lock"), "{}", ran.stdout);
+    sandbox.write(".cuenv.lock", "nonsense\n");
+    let ran = cuenv(&sandbox, &["current"]).succeeds();
+    assert!(ran.stdout.contains("cannot use the lock"), "{}", ran.stdout);
+    fs::remove_file(sandbox.project().join(".cuenv.lock")).unwrap();
+    assert!(cuenv(&sandbox, &["current", "--json"]).json()["drift"].is_null());
+}
+
+#[test]
+fn what_was_likely_meant_is_named() {
+    let index = crate::support::toolkit::index();
+    let sandbox = bed().with_env("CUENV_INDEX_URL", index.url());
+    for (text, meant, code) in [
+        ("cu124", "12.4", 2),
+        ("124", "12.4", 3),
+        ("cuda12.4", "12.4", 2),
+        ("12.4.1-cudnn9", "12.4.1+cudnn9", 2),
+    ] {
+        let ran = cuenv(&sandbox, &["resolve", text]).code(code);
+        let hint = format!("did you mean `{meant}`?");
+        assert!(ran.stderr.contains(&hint), "{text}: {}", ran.stderr);
+    }
+    for args in [&["use", "cu124"][..], &["where", "cu124"]] {
+        let ran = cuenv(&sandbox, args).code(3);
+        assert!(ran.stderr.contains("did you mean `12.4`?"), "{args:?}: {}", ran.stderr);
+    }
+    let ran = cuenv(&sandbox, &["exec", "cu124", "--", "true"]).code(125);
+    assert!(ran.stderr.contains("no toolkit is linked as `cu124`"), "{}", ran.stderr);
+    let ran = cuenv(&sandbox, &["resolve", "12.4+cudnn7"]).code(3);
+    assert!(ran.stderr.contains("no cudnn 7 fits CUDA 12.4.1"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("`cudnn9`"), "{}", ran.stderr);
+}

@@ -12,6 +12,7 @@ use shims::prepare;
 use super::Error;
 use crate::domain::compat::Knowledge;
 use crate::domain::host::Host;
+use crate::ops::drift::{self, Drift};
 use crate::ops::{place, selection};
 use crate::platform::process::Process;
 
@@ -28,6 +29,8 @@ pub struct Report {
     pub prefix: Option<PathBuf>,
     /// Whether the lock beside the pin named the prefix.
     pub locked: bool,
+    /// What is wrong with the lock beside the pin; `None` when it answers or there is none.
+    pub drift: Option<Drift>,
     /// What it beat, in order of rank.
     pub beats: Vec<Beaten>,
     /// What happens where a Python environment brings NVIDIA libraries too; `None` when no toolchain is entered.
@@ -88,6 +91,7 @@ pub fn current(process: &Process, dirs: &Dirs) -> Result<Report, Error> {
         toolchain: None,
         prefix: None,
         locked: false,
+        drift: None,
         beats: Vec::new(),
         policy: None,
         venv: None,
@@ -113,6 +117,7 @@ pub fn current(process: &Process, dirs: &Dirs) -> Result<Report, Error> {
         .collect();
     report.spec = Some(choice.spec.clone());
     report.because = Some(choice.source.to_string());
+    report.drift = drift::of(&choice);
     report.describe(process, dirs, &choice)?;
     Ok(report)
 }
@@ -209,6 +214,9 @@ impl fmt::Display for Report {
             let locked = if self.locked { " (locked)" } else { "" };
             line(f, "toolchain", &format!("{toolchain}{locked}"))?;
             line(f, "prefix", &prefix.display().to_string())?;
+        }
+        if let Some(drift) = &self.drift {
+            line(f, "lock", &format!("{} (fix: {})", drift.what, drift.fix))?;
         }
         if let Some(venv) = &self.venv {
             let list = |names: &[String]| match names {
