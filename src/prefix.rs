@@ -28,7 +28,7 @@ use std::path::PathBuf;
 pub use self::build::{Built, Request, build};
 pub use self::plan::{Origin, Plan, Step, plan};
 pub use self::receipt::Receipt;
-pub use self::verify::{PathFault, check, discard, set_aside};
+pub use self::verify::{PathFault, check, discard, glance, is_whole, set_aside};
 
 /// Why a prefix was not built.
 #[derive(Debug, thiserror::Error)]

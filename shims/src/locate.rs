@@ -413,6 +413,7 @@ pub(crate) mod tests {
         let below = format!("data/toolchains/{}/{name}", names::TARGET);
         let text = Activation::standard(name, name, true).render().unwrap();
         temp.write(&format!("{below}/.cuenv/activation"), &text);
+        std::fs::create_dir_all(temp.path(&format!("{below}/lib"))).unwrap();
         if let Some(spec) = spec {
             let active = temp.path(&format!("data/active/{}", names::TARGET));
             std::fs::create_dir_all(&active).unwrap();

@@ -47,6 +47,13 @@ pub struct Prepared {
 pub enum PrepareError {
     /// `override` cannot hold.
     Refused(Refusal),
+    /// A directory of libraries is gone: the program would run without them, and nobody would say so.
+    Damaged {
+        /// The directory.
+        path: PathBuf,
+        /// The command that mends it.
+        command: String,
+    },
     /// A list cannot hold a path with a colon.
     Colon(PathBuf),
     /// `CUENV_VENV` is not a policy.
@@ -59,6 +66,9 @@ impl fmt::Display for PrepareError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refused(refusal) => refusal.fmt(f),
+            Self::Damaged { path, command } => {
+                write!(f, "`{}` of the toolchain is missing: run `{command}`", path.display())
+            }
             Self::Colon(path) => {
                 write!(f, "`{}` cannot stand on a path list: it holds a colon", path.display())
             }
@@ -112,6 +122,12 @@ pub fn prepare(request: &Request<'_>) -> Result<Prepared, PrepareError> {
             },
         }
     }
+    // One look at the file system, also in front of every program.
+    let gone = |path: &&PathBuf| path.starts_with(&installed.prefix) && !path.is_dir();
+    if let Some(path) = flat.iter().find(gone) {
+        let command = command("cuenv verify --files --repair", choice);
+        return Err(PrepareError::Damaged { path: path.clone(), command });
+    }
     let libraries = venv::libraries(&installed.prefix, &installed.activation, flat, env, rule)
         .map_err(PrepareError::Refused)?;
     if !libraries.elements.is_empty() {
@@ -124,6 +140,14 @@ pub fn prepare(request: &Request<'_>) -> Result<Prepared, PrepareError> {
         wanted.lists.push((name, paths.into_iter().map(PathBuf::into_os_string).collect()));
     }
     Ok(Prepared { wanted, libraries })
+}
+
+/// Returns a command about the toolchain of a choice: it names the spec where no pin does.
+pub fn command(verb: &str, choice: &Choice) -> String {
+    match choice.source {
+        Source::Pin(..) => verb.to_owned(),
+        _ => format!("{verb} {}", choice.spec),
+    }
 }
 
 fn below(prefix: &Path, path: &Path) -> PathBuf {
@@ -191,6 +215,17 @@ mod tests {
         assert!(ask(Some("never"), None).unwrap_err().contains("`never` from CUENV_VENV"));
         temp.write("data/config/config.toml", "venv = \"never\"\n");
         assert!(ask(None, None).unwrap_err().contains("is not a value of `venv`"));
+    }
+
+    #[test]
+    fn a_toolchain_without_its_libraries_is_not_entered() {
+        let temp = Temp::new("damaged");
+        let prefix = install(&temp, "one", None);
+        std::fs::remove_dir(prefix.join("lib")).unwrap();
+        let text = prepared(&temp, prefix, false).unwrap_err().to_string();
+        assert!(text.ends_with("is missing: run `cuenv verify --files --repair`"), "{text}");
+        let named = Choice { source: Source::Argument, ..pinned(None) };
+        assert_eq!(command("cuenv install", &named), "cuenv install 12.4");
     }
 
     #[test]

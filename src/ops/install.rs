@@ -210,7 +210,7 @@ fn options(cx: &Context<'_>) -> store::Options {
 /// Returns the prefix when it is there and whole.
 pub fn installed(cx: &Context<'_>, target: Target, name: &str) -> Option<PathBuf> {
     let path = cx.layout.prefix(target, name);
-    prefix::Receipt::read(&path).is_ok().then_some(path)
+    prefix::is_whole(&path).then_some(path)
 }
 
 /// Points `active/<target>/<spec>` at a prefix.

@@ -23,6 +23,7 @@ use crate::platform::lines::{self, Ending};
 
 pub use child::{Computed, Event, compute_with, load};
 pub use files::{Error as FilesError, check_files};
+pub(super) use files::{glance, mending};
 pub use report::{Gpu, Library, Report, Verdict};
 pub use toolchain::Error as ToolchainError;
 
@@ -75,6 +76,7 @@ pub enum Error {
 /// Verifies the toolchain of `spec`, or the one that holds here; with `compute` also on the GPU, if there is one.
 pub fn verify(cx: &Context<'_>, spec: Option<&str>, compute: bool) -> Result<Report, Error> {
     let found = toolchain::find(cx, spec)?;
+    let faults = glance(cx, &found.prefix);
     let names = libraries(&found.prefix).map_err(Error::Read)?;
     if names.is_empty() {
         return Err(Error::Empty(found.prefix));
@@ -111,6 +113,8 @@ pub fn verify(cx: &Context<'_>, spec: Option<&str>, compute: bool) -> Result<Rep
     let gpu = if compute { computed(exe, &found, &libraries)? } else { Gpu::default() };
     Ok(Report {
         gpu,
+        mending: mending(&faults, &found.choice),
+        faults,
         toolchain: found.toolchain,
         prefix: found.prefix,
         because: found.because,

@@ -48,10 +48,12 @@ pub struct Built {
 pub fn build(layout: &Layout, request: &Request<'_>) -> Result<Built, Error> {
     let path = layout.prefix(request.target, request.name);
     if path.exists() {
-        if let Ok(receipt) = Receipt::read(&path) {
+        if let Ok(receipt) = Receipt::read(&path)
+            && super::is_whole(&path)
+        {
             return Ok(Built { path, present: true, receipt });
         }
-        // Published prefixes have a receipt, so this one was damaged later; its place is needed.
+        // Published prefixes are whole, so this one was damaged later; its place is needed.
         discard(&path, layout).map_err(|error| failed(error, layout))?;
     }
     let plan = plan(request.wheels, request.cuda, request.target)?;

@@ -39,6 +39,7 @@ mod more_shells;
 mod network;
 mod odd_files;
 mod pins;
+mod recipes;
 mod replay;
 mod schemas;
 mod uninstall;

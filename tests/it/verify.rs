@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use crate::support::elf::Library;
+use crate::support::project::receipt;
 use crate::support::sandbox::{Ran, Sandbox};
 
 const TOOLCHAIN: &str = "12.4.1+cudnn9.1.0.70";
@@ -18,6 +19,7 @@ fn installed(libraries: &[(&str, Library)]) -> (Sandbox, PathBuf) {
     fs::create_dir_all(prefix.join(".cuenv")).unwrap();
     let activation = shims::activation::Activation::standard(TOOLCHAIN, &name, true);
     fs::write(prefix.join(".cuenv/activation"), activation.render().unwrap()).unwrap();
+    receipt(&prefix, TOOLCHAIN);
     for (file, library) in libraries {
         fs::write(prefix.join("lib").join(file), library.bytes()).unwrap();
     }

@@ -140,9 +140,7 @@ fn locate_hint(error: &LocateError) -> String {
             format!("say where it is now: `cuenv link {name} /path/to/toolkit`")
         }
         LocateError::Default { .. } => "set it with `cuenv use --global 12.4+cudnn9`".to_owned(),
-        LocateError::Activation { .. } => {
-            "remove the toolchain with `cuenv uninstall` and install it again".to_owned()
-        }
+        LocateError::Activation { .. } => "run `cuenv install`, which builds it anew".to_owned(),
     }
 }
 
@@ -171,6 +169,7 @@ fn prepare_hint(error: &PrepareError) -> Option<String> {
         PrepareError::Colon(_) => {
             Some("set CUENV_HOME to a directory without a colon in its path".to_owned())
         }
-        PrepareError::Policy(_) | PrepareError::Settings(_) => None,
+        // The message names the command.
+        PrepareError::Policy(_) | PrepareError::Settings(_) | PrepareError::Damaged { .. } => None,
     }
 }

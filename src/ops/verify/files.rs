@@ -6,6 +6,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use shims::locate::Choice;
+use shims::prepare::command;
 
 use super::toolchain;
 use crate::context::Context;
@@ -80,11 +82,11 @@ impl fmt::Display for Report {
 
 /// Checks the toolchain of `spec`, or the one that holds here; with `repair`, makes good what is broken and checks again.
 pub fn check_files(cx: &Context<'_>, spec: Option<&str>, repair: bool) -> Result<Report, Error> {
-    let found = toolchain::find(cx, spec)?;
-    let receipt = prefix::Receipt::read(&found.prefix)?;
+    let prefix = toolchain::prefix(cx, spec)?;
+    let receipt = prefix::Receipt::read(&prefix)?;
     let mut report = Report {
         toolchain: receipt.toolchain.clone(),
-        prefix: found.prefix,
+        prefix,
         bytes: 0,
         faults: Vec::new(),
         repaired: false,
@@ -157,6 +159,33 @@ fn make_good(
     let _aside = prefix::set_aside(&cx.layout, prefix)?;
     install::install_lock(cx, &lock, receipt.target).map_err(Box::new)?;
     Ok(())
+}
+
+/// Looks, without reading, for files of a prefix that are gone or have another size. A toolkit that cuenv did not install
+/// has no record to compare with.
+pub(in crate::ops) fn glance(cx: &Context<'_>, prefix: &Path) -> Vec<prefix::PathFault> {
+    if !prefix.starts_with(cx.layout.toolchains(cx.target)) {
+        return Vec::new();
+    }
+    let store = Store::open(&cx.layout, &cx.settings.below);
+    let receipt = prefix::Receipt::read(prefix);
+    let wheels = receipt.ok().and_then(|receipt| {
+        let wheels = receipt.wheels.iter();
+        wheels.map(|wheel| store.entry(&wheel.sha256).ok().flatten()).collect::<Option<Vec<_>>>()
+    });
+    prefix::glance(prefix, wheels.as_deref())
+}
+
+/// Returns the command that mends what [`glance`] found.
+pub(in crate::ops) fn mending(faults: &[prefix::PathFault], choice: &Choice) -> Option<String> {
+    let first = faults.first()?;
+    // Without its receipt nobody knows what belongs into a prefix: it is built anew from the lock.
+    let verb = if first.path == prefix::receipt::PATH {
+        "cuenv install"
+    } else {
+        "cuenv verify --files --repair"
+    };
+    Some(command(verb, choice))
 }
 
 fn check_entry(

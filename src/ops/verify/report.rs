@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::child::Computed;
+use crate::prefix::PathFault;
 
 /// The verdict on a toolchain.
 #[derive(Debug, Serialize)]
@@ -16,6 +17,10 @@ pub struct Report {
     pub prefix: PathBuf,
     /// Why this toolchain: what chose it.
     pub because: String,
+    /// Files that are gone or have another size; nothing is read for that.
+    pub faults: Vec<PathFault>,
+    /// The command that makes such a toolchain whole; absent where nothing is wrong with its files.
+    pub mending: Option<String>,
     /// Its libraries, by name.
     pub libraries: Vec<Library>,
     /// What was computed.
@@ -79,7 +84,8 @@ impl Library {
 impl Report {
     /// Whether anything is wrong.
     pub fn has_problems(&self) -> bool {
-        self.libraries.iter().any(Library::is_problem)
+        !self.faults.is_empty()
+            || self.libraries.iter().any(Library::is_problem)
             || self.gpu.computed.iter().any(|computed| computed.error.is_some())
     }
 }
@@ -93,6 +99,12 @@ impl fmt::Display for Report {
             self.prefix.display(),
             self.because
         )?;
+        for PathFault { path, fault } in &self.faults {
+            writeln!(f, "  `{path}` {fault}")?;
+        }
+        if let Some(command) = &self.mending {
+            writeln!(f, "  fix: {command}")?;
+        }
         let width = self.libraries.iter().map(|library| library.name.len()).max().unwrap_or(0);
         for library in &self.libraries {
             let version = library.version.as_deref().unwrap_or("-");

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use shims::environ;
+use shims::locate::Choice;
 use shims::prepare::{self, PrepareError};
 use shims::program::Program;
 use shims::vars::Vars;
@@ -15,6 +16,7 @@ pub(super) struct Found {
     pub(super) toolchain: String,
     pub(super) prefix: PathBuf,
     pub(super) because: String,
+    pub(super) choice: Choice,
     pub(super) environment: Vars,
 }
 
@@ -29,10 +31,14 @@ pub enum Error {
     Prepare(#[from] PrepareError),
 }
 
+/// Finds the prefix alone; a damaged one may have no environment.
+pub(super) fn prefix(cx: &Context<'_>, spec: Option<&str>) -> Result<PathBuf, Error> {
+    Ok(place::find(cx.process, &cx.dirs, spec)?.installed()?.1.prefix)
+}
+
 pub(super) fn find(cx: &Context<'_>, spec: Option<&str>) -> Result<Found, Error> {
     let vars = cx.process.env();
     let (choice, installed) = place::find(cx.process, &cx.dirs, spec)?.installed()?;
-    let because = choice.source.to_string();
     // A tool of the prefix itself: a Python environment's libraries are no part of this question.
     let own_tool = Program::at(installed.prefix.join("bin/cuenv"));
     let request = prepare::Request {
@@ -48,7 +54,8 @@ pub(super) fn find(cx: &Context<'_>, spec: Option<&str>) -> Result<Found, Error>
     Ok(Found {
         toolchain: installed.activation.toolchain.clone(),
         prefix: installed.prefix,
-        because,
+        because: choice.source.to_string(),
         environment: environ::apply(vars, &changes),
+        choice,
     })
 }

@@ -65,6 +65,7 @@ impl Bed {
         let below = format!("data/toolchains/{}/{name}", names::TARGET);
         let text = Activation::standard(name, name, true).render().unwrap();
         self.write(&format!("{below}/.cuenv/activation"), &text);
+        std::fs::create_dir_all(self.path(&below).join("lib")).unwrap();
         let active = self.path("data/active").join(names::TARGET);
         std::fs::create_dir_all(&active).unwrap();
         let target = format!("../../toolchains/{}/{name}", names::TARGET);
