@@ -15,6 +15,7 @@ pub mod layout;
 pub mod listing;
 pub mod loader;
 pub mod lock;
+pub mod log;
 pub mod manifest;
 pub mod marker;
 pub mod receipt;

@@ -28,5 +28,6 @@ pub mod self_uninstall;
 pub mod self_update;
 pub mod shim;
 pub mod uninstall;
+pub mod verdict;
 pub mod verify;
 pub mod which;

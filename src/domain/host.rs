@@ -3,6 +3,7 @@
 //! Reading is `platform::host`'s; here are the types, and the pure readers of the texts that carry the facts.
 
 mod answer;
+pub mod fabric;
 mod text;
 
 pub use answer::{Answer, AnswerGpu};

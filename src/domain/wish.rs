@@ -5,6 +5,7 @@
 //! cannot agree.
 
 mod choose;
+mod fit;
 mod lookup;
 mod native;
 mod pins;
@@ -14,6 +15,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+pub use fit::{Unmet, cudnn_serves, unmet};
 pub use lookup::{Looked, label_version};
 pub use native::{NativeFacts, nvjitlink_minor};
 pub use pins::PinFacts;

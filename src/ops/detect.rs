@@ -24,6 +24,7 @@ use crate::domain::spec::Spec;
 use crate::domain::wish::{Conflict, Tables, Wish, propose};
 use crate::platform::host::HostError;
 use crate::platform::process::Process;
+use crate::project::Project;
 
 /// Where to look.
 #[derive(Clone, Debug, Default)]
@@ -93,7 +94,11 @@ pub fn project(cx: &Context<'_>, python: Option<PathBuf>) -> Result<Detection, E
     let project = ProjectCatalog::load(&cx.layout.manifests())?;
     let machine = machine::facts(cx, &catalog, cx.target)?.machine;
     let request = Request { directory: cx.cwd().to_owned(), venv: None, python };
-    Ok(detect(cx.process, &catalog, &project, &machine, &request))
+    let mut detection = detect(cx.process, &catalog, &project, &machine, &request);
+    if let Ok(Some(pin)) = Project::at(cx.cwd()).read_pin() {
+        detection.against(&pin.spec());
+    }
+    Ok(detection)
 }
 
 /// Returns the pin to propose, or why there is none.

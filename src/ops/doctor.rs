@@ -4,13 +4,18 @@
 //! their ELF tables, and what the loader will do is predicted.
 
 mod chain;
+pub mod codes;
 mod consumers;
+mod damage;
 mod libraries;
+mod nccl;
 mod predict;
+mod project;
 pub(super) mod remedy;
 mod report;
 mod sites;
 mod surroundings;
+mod switches;
 
 pub use report::{Report, Style};
 
@@ -25,6 +30,7 @@ use crate::platform::host::{Depth, HostError};
 use crate::platform::loader::{RealFiles, probe_host};
 use crate::prefix::Receipt;
 use predict::{Prediction, View};
+use project::Project;
 use sites::Sites;
 
 /// Why nothing could be looked at.
@@ -63,11 +69,18 @@ pub fn doctor(cx: &Context<'_>, request: &Request) -> Result<Report, Error> {
         view.program = &own;
     }
     let frameworks = view.all();
-    let (chain, mut findings) = chain::chain(&view, &host, &frameworks);
+    let project = Project::look(cx, &catalog, &host.machine(), &launch);
+    let (mut chain, mut findings) = chain::chain(&view, &host, &frameworks);
+    findings.extend(damage::check(cx, &view));
     let spec = launch.choice.as_ref().map(|choice| choice.spec.as_str());
-    for prediction in &frameworks {
-        findings.extend(libraries::check(&view, prediction, spec, host.driver.is_some()));
-    }
+    let asked = libraries::Asked { project: project.as_ref(), spec, driver: host.driver.is_some() };
+    let mut found: Vec<_> = frameworks
+        .iter()
+        .flat_map(|prediction| libraries::check(&view, prediction, &asked))
+        .collect();
+    let of_project = project.map(|project| project.check(&view, &mut found));
+    findings.extend(found);
+    findings.extend(of_project.into_iter().flatten());
     findings.extend(surroundings::check(cx, &view, &host));
     if let Some(drift) = launch.choice.as_ref().and_then(drift::of) {
         findings.push(
@@ -80,6 +93,10 @@ pub fn doctor(cx: &Context<'_>, request: &Request) -> Result<Report, Error> {
     let mut seen = std::collections::BTreeSet::new();
     findings.retain(|finding| seen.insert((finding.code, finding.what.clone())));
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    for link in &mut chain {
+        let worst = findings.iter().filter_map(|finding| codes::health(finding, link.name)).max();
+        link.health = worst.map_or(link.health, |worst| worst.max(link.health));
+    }
     Ok(Report {
         toolchain: launch.toolchain().map(str::to_owned),
         prefix: launch.prefix().map(Path::to_owned),

@@ -12,6 +12,7 @@ use shims::venv::{Libraries, PythonEnv};
 use super::{place, selection};
 use crate::context::Context;
 use crate::domain::loader::Environment;
+use crate::platform::loader::is_secure;
 
 /// Whose process to look at.
 #[derive(Clone, Debug, Default)]
@@ -57,6 +58,8 @@ pub struct Launch {
     pub program: PathBuf,
     /// Whether the program is an interpreter.
     pub is_python: bool,
+    /// Whether its loader ignores LD_LIBRARY_PATH, because it runs with rights of its own.
+    pub is_secure: bool,
     /// What chose the toolchain.
     pub choice: Option<Choice>,
     /// What the choice stands for.
@@ -121,7 +124,8 @@ impl Launch {
         }
         let sites = env.as_ref().map(|env| env.sites.clone()).unwrap_or_default();
         let cwd = cx.cwd().to_owned();
-        Self { program, is_python, choice, state, vars, env, libraries, sites, cwd }
+        let is_secure = is_secure(&program);
+        Self { program, is_python, is_secure, choice, state, vars, env, libraries, sites, cwd }
     }
 
     /// A variable of the program's environment; empty counts as unset.
@@ -136,7 +140,7 @@ impl Launch {
             library_path: text("LD_LIBRARY_PATH"),
             preload: text("LD_PRELOAD"),
             cwd: self.cwd.display().to_string(),
-            secure: false,
+            secure: self.is_secure,
         }
     }
 

@@ -11,13 +11,13 @@ use super::link;
 use super::machine;
 use super::network::Network;
 use super::resolve::{METAPACKAGE, three_parts};
+use super::verdict;
 use crate::context::Context;
 use crate::domain::compat::Grade;
 use crate::domain::digest::Digest;
 use crate::domain::listing::Fit;
 use crate::domain::size::megabytes;
 use crate::domain::target::Target;
-use crate::domain::version::Version;
 use crate::{index, prefix, project};
 
 /// What is installed.
@@ -52,6 +52,8 @@ pub struct Installed {
     pub grade: Option<Grade>,
     /// What decides about that; absent when nothing is known here.
     pub verdict: Option<String>,
+    /// Files that programs are given are gone.
+    pub is_damaged: bool,
     /// Specs that lead to it.
     pub specs: Vec<String>,
     /// Known projects whose lock or pin leads to it.
@@ -83,6 +85,13 @@ impl Ability {
     }
 }
 
+impl Installed {
+    /// A spec that names it.
+    fn spec(&self) -> &str {
+        self.specs.first().unwrap_or(&self.toolchain)
+    }
+}
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.toolchains.is_empty() && self.linked.is_empty() {
@@ -104,6 +113,9 @@ impl fmt::Display for Report {
                 let runs =
                     if one.grade == Some(Grade::Impossible) { "cannot run here: " } else { "" };
                 writeln!(f, "    {runs}{verdict}")?;
+            }
+            if one.is_damaged {
+                writeln!(f, "    damaged: `cuenv install {}` makes it whole", one.spec())?;
             }
             if !one.specs.is_empty() {
                 writeln!(f, "    answers {}", one.specs.join(", "))?;
@@ -165,15 +177,11 @@ pub fn installed(cx: &Context<'_>) -> Report {
 fn judge(cx: &Context<'_>, toolchains: &mut [Installed]) {
     let Ok(catalog) = cx.catalog() else { return };
     let Ok(facts) = machine::facts(cx, &catalog, cx.target) else { return };
-    let knowledge = catalog.knowledge();
     for one in toolchains.iter_mut().filter(|one| one.target == cx.target) {
-        let mut parts = one.toolchain.split('+');
-        let cuda = parts.next().and_then(|text| text.parse::<Version>().ok());
-        let Some(release) = cuda.and_then(|cuda| catalog.release(&cuda)) else { continue };
-        let cudnn = parts.find_map(|part| part.strip_prefix("cudnn")?.parse::<Version>().ok());
-        let verdict = knowledge.judge(&facts.machine, release, cudnn.as_ref());
-        one.grade = Some(verdict.grade);
-        one.verdict = verdict.in_words(&facts.machine);
+        if let Some(line) = verdict::of_toolchain(&catalog, &facts.machine, &one.toolchain) {
+            one.grade = Some(line.grade);
+            one.verdict = line.words;
+        }
     }
 }
 
@@ -198,6 +206,7 @@ fn describe(target: Target, path: &Path) -> Option<Installed> {
         can,
         grade: None,
         verdict: None,
+        is_damaged: !prefix::is_whole(path),
         specs: Vec::new(),
         projects: Vec::new(),
         wheels: receipt.wheels,

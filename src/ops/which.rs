@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::doctor::remedy::pin_with;
 use super::launch::{Broken, Launch, Request, State};
-use super::place;
+use super::{machine, place, verdict};
 use crate::context::Context;
 use crate::domain::loader::{LoadError, Loader};
 use crate::platform::loader::{RealFiles, probe_host};
@@ -19,6 +20,8 @@ pub struct Report {
     pub name: String,
     /// The files, the one that is used first.
     pub candidates: Vec<Candidate>,
+    /// What is to be known of it: that it belongs to the driver, how this machine takes the toolchain.
+    pub notes: Vec<String>,
     /// Whether to show all of them.
     #[serde(skip)]
     pub all: bool,
@@ -36,6 +39,12 @@ pub struct Candidate {
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// A library of the driver, which is not here.
+    #[error("no `{name}`: it comes with the NVIDIA driver, and no toolchain brings it")]
+    OfDriver {
+        /// The name.
+        name: String,
+    },
     /// No file of that name.
     #[error("no `{name}`: neither the toolchain nor {searched} has it")]
     NotFound {
@@ -45,6 +54,8 @@ pub enum Error {
         searched: String,
         /// The toolchain that holds, if one is installed.
         toolchain: Option<String>,
+        /// The command that pins a toolchain which has it.
+        pin: Option<String>,
     },
     /// What holds here cannot be used.
     #[error(transparent)]
@@ -70,17 +81,41 @@ pub fn which(
         }
         launch => launch,
     };
+    // A list must not fail because a manifest of the user's own does.
+    let catalog = cx.catalog().ok();
     let is_library = name.contains(".so");
     let candidates =
         if is_library { library(cx, &launch, name, from)? } else { tool(cx, &launch, name) };
+    let of_driver = catalog.as_ref().is_some_and(|catalog| catalog.is_driver_library(name));
+    if candidates.is_empty() && of_driver {
+        return Err(Error::OfDriver { name: name.to_owned() });
+    }
     if candidates.is_empty() {
+        let spec = launch.choice.as_ref().map_or("12", |choice| choice.spec.as_str());
+        let pin = catalog.as_ref().and_then(|catalog| pin_with(catalog, &[name], Some(spec)));
         return Err(Error::NotFound {
+            pin,
             name: name.to_owned(),
             searched: if is_library { "the loader's search" } else { "PATH" }.to_owned(),
             toolchain: launch.toolchain().map(str::to_owned),
         });
     }
-    Ok(Report { name: name.to_owned(), candidates, all })
+    let mut notes = Vec::new();
+    if of_driver {
+        notes.push(format!(
+            "`{name}` comes with the NVIDIA driver: it has to fit the driver that runs, and no toolchain brings it"
+        ));
+    }
+    let first = &candidates[0].path;
+    if let (Some(catalog), Some(toolchain), Some(prefix)) =
+        (&catalog, launch.toolchain(), launch.prefix())
+        && first.starts_with(prefix)
+        && let Ok(facts) = machine::facts(cx, catalog, cx.target)
+        && let Some(line) = verdict::of_toolchain(catalog, &facts.machine, toolchain)
+    {
+        notes.extend(line.text().map(|words| format!("{toolchain}: {words}")));
+    }
+    Ok(Report { name: name.to_owned(), candidates, notes, all })
 }
 
 fn tool(cx: &Context<'_>, launch: &Launch, name: &str) -> Vec<Candidate> {
@@ -156,6 +191,6 @@ impl fmt::Display for Report {
         for candidate in &self.candidates {
             writeln!(f, "{}  ({})", candidate.path.display(), candidate.because)?;
         }
-        Ok(())
+        self.notes.iter().try_for_each(|note| writeln!(f, "note: {note}"))
     }
 }

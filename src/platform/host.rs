@@ -5,6 +5,7 @@
 //! every path that is read, so that a test, or a look into an image, sees another machine.
 
 mod children;
+mod fabric;
 mod files;
 mod libc;
 
@@ -19,6 +20,7 @@ use crate::domain::version::{Version, VersionError};
 use crate::platform::process::Process;
 
 use children::candidates;
+pub use fabric::fabric;
 
 /// Stands before every path that is read.
 pub const ROOT_VARIABLE: &str = "CUENV_HOST_ROOT";

@@ -70,6 +70,24 @@ fn open(path: &Path) -> Opened {
     }
 }
 
+/// Whether a program starts in secure mode, in which its loader ignores LD_LIBRARY_PATH: it changes the user or group it
+/// runs as, or has capabilities of its own.
+pub fn is_secure(program: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    const SET_USER: u32 = 0o4000;
+    const SET_GROUP: u32 = 0o2010;
+    let Ok(seen) = fs_err::metadata(program) else { return false };
+    let user = rustix::process::geteuid();
+    let other_user = seen.mode() & SET_USER != 0 && seen.uid() != user.as_raw();
+    // Without the right to execute for the group the bit means something else.
+    let other_group =
+        seen.mode() & SET_GROUP == SET_GROUP && seen.gid() != rustix::process::getegid().as_raw();
+    let mut value = [0u8; 64];
+    let mut has_capabilities =
+        || rustix::fs::getxattr(program, "security.capability", &mut value).is_ok();
+    other_user || other_group || (!user.is_root() && has_capabilities())
+}
+
 /// Asks the host's dynamic loader what it searches, and reads its cache.
 ///
 /// The loader itself is run (`ld.so --list-diagnostics`, about a millisecond): only it knows the default directories that

@@ -2,8 +2,11 @@
 
 use std::fs;
 
+use cuenv::ops::doctor::codes::CODES;
+
 use crate::support::elf::Library;
-use crate::support::project::{Project, put};
+use crate::support::host::FakeHost;
+use crate::support::project::{Project, install, put};
 use crate::support::sandbox::{Ran, Sandbox};
 
 const CUDNN_PARTS: [&str; 7] = [
@@ -244,7 +247,12 @@ fn k4_an_old_driver_is_named_with_the_pin_that_it_runs() {
         found["what"].as_str().unwrap().contains("driver 470.223.02 is too old for CUDA 12.4.1"),
         "{found}"
     );
-    assert_eq!(found["fix"], "cuenv use 11.4");
+    // 11.4 has no wheels; the driver runs 11.8 by minor-version compatibility.
+    assert_eq!(found["fix"], "cuenv use 11.8+cudnn9");
+    install(&sandbox, "11.8+cudnn9", "11.8.0+cudnn9.10.2.21", &[]);
+    sandbox.write(".cuenv", "11.8+cudnn9\n");
+    let ran = sandbox.cuenv(["doctor", "--json"]).succeeds();
+    assert!(!codes(&ran).contains(&"driver-too-old".to_owned()), "{}", ran.stdout);
 }
 
 /// P30, P31: the GPU and the pin do not meet.
@@ -261,7 +269,11 @@ fn a_gpu_outside_the_pins_range_is_an_error() {
         found["what"].as_str().unwrap().contains("compute capability 12.0 needs CUDA 12.8"),
         "{found}"
     );
-    assert!(found["fix"].as_str().unwrap().starts_with("cuenv use 12.8"), "{found}");
+    assert_eq!(found["fix"], "cuenv use 12.8+cudnn9");
+    install(&sandbox, "12.8+cudnn9", "12.8.1+cudnn9.10.2.21", &[]);
+    sandbox.write(".cuenv", "12.8+cudnn9\n");
+    let ran = sandbox.cuenv(["doctor", "--json"]).succeeds();
+    assert!(!codes(&ran).contains(&"gpu-and-cuda".to_owned()), "{}", ran.stdout);
 }
 
 /// K5: sudo drops the variables.
@@ -393,7 +405,7 @@ fn the_screen_shows_the_chain_and_the_broken_link() {
         "✓ runtime",
         "✓ cuDNN",
         "✗ framework",
-        "fix: cuenv use 12.4+cudnn8",
+        "fix: cuenv use 11.8+cudnn8",
         "1 error",
     ] {
         assert!(ran.stdout.contains(part), "no {part} in\n{}", ran.stdout);
@@ -401,4 +413,298 @@ fn the_screen_shows_the_chain_and_the_broken_link() {
     assert!(!ran.stdout.contains('\u{1b}'), "no colour into a pipe");
     let ran = project.sandbox.cuenv(["doctor", "--color=always"]).code(7);
     assert!(ran.stdout.contains("\u{1b}[31;1m✗"), "{}", ran.stdout);
+}
+
+/// Two GPUs and two adapters on another machine.
+fn cluster_node() -> FakeHost {
+    FakeHost::new()
+        .driver("550.54.15")
+        .gpu("0000:17:00.0", "NVIDIA H100 80GB HBM3")
+        .gpu("0000:ca:00.0", "NVIDIA H100 80GB HBM3")
+        .file("/sys/bus/pci/devices/0000:17:00.0/numa_node", "0\n")
+        .file("/sys/bus/pci/devices/0000:ca:00.0/numa_node", "1\n")
+        .file("/sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n")
+        .file("/sys/class/infiniband/mlx5_0/ports/1/link_layer", "InfiniBand\n")
+        .file("/sys/class/infiniband/mlx5_0/device/numa_node", "0\n")
+        .file("/sys/class/infiniband/mlx5_1/ports/1/state", "1: DOWN\n")
+        .file("/sys/class/net/lo/operstate", "unknown\n")
+        .file("/sys/class/net/docker0/operstate", "up\n")
+        .file("/sys/class/net/eth0/operstate", "up\n")
+        .file("/proc/self/mounts", "shm /dev/shm tmpfs rw,nosuid,size=65536k 0 0\n")
+        .file("/etc/nccl.conf", "# site\nNCCL_DEBUG=WARN\n")
+}
+
+fn seen(host: &FakeHost, env: &[(&str, &str)]) -> Ran {
+    let mut sandbox = Sandbox::new().with_env("CUENV_HOST_ROOT", host.root().to_str().unwrap());
+    for (name, value) in env {
+        sandbox = sandbox.with_env(name, *value);
+    }
+    sandbox.cuenv(["doctor", "--json"])
+}
+
+#[test]
+fn what_nccl_reaches_gpus_by_is_read_from_the_kernels_files() {
+    let host = cluster_node();
+    let ran = seen(&host, &[]);
+    let note = finding(&ran, "nccl");
+    assert_eq!(note["severity"], "note");
+    let proof: Vec<&str> =
+        note["proof"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
+    for line in [
+        "GPU 0000:17:00.0, NUMA node 0",
+        "GPU 0000:ca:00.0, NUMA node 1",
+        "`mlx5_0`: InfiniBand, active, NUMA node 0",
+        "`mlx5_1`: adapter, no active port",
+        "`/dev/shm`: 67.1 MB",
+    ] {
+        assert!(proof.contains(&line), "no {line} in {proof:#?}");
+    }
+    assert!(proof.iter().any(|line| line.starts_with("`nvidia_peermem` is not loaded")));
+    assert!(
+        proof.iter().any(|line| line.starts_with("NCCL_DEBUG=WARN makes NCCL write a log (in"))
+    );
+    // Docker's 64 MB; what its fix gives is enough.
+    let small = finding(&ran, "nccl-shared-memory");
+    assert!(small["what"].as_str().unwrap().contains("`/dev/shm` has 67.1 MB"), "{small}");
+    let host = host.file("/proc/self/mounts", "shm /dev/shm tmpfs rw,size=1g 0 0\n");
+    assert!(!codes(&seen(&host, &[])).contains(&"nccl-shared-memory".to_owned()));
+    let inside = cluster_node().file("/.dockerenv", "");
+    let fix = finding(&seen(&inside, &[]), "nccl-shared-memory")["fix"].clone();
+    assert!(fix.as_str().unwrap().contains("--shm-size=1g"), "{fix}");
+    // One GPU and no variable: nobody asks.
+    let one = FakeHost::new().driver("550.54.15").gpu("0000:17:00.0", "NVIDIA H100 80GB HBM3");
+    assert!(!codes(&seen(&one, &[])).iter().any(|code| code.starts_with("nccl")));
+    let note = finding(&seen(&one, &[("NCCL_P2P_DISABLE", "1")]), "nccl");
+    assert!(note["proof"][0].as_str().unwrap().starts_with("NCCL_P2P_DISABLE=1 keeps GPUs"));
+    let note = finding(&seen(&one, &[("NCCL_P2P_DISABLE", "0")]), "nccl");
+    assert_eq!(note["proof"][0], "NCCL_P2P_DISABLE=0 changes nothing");
+}
+
+#[test]
+fn nccl_variables_that_name_nothing_here_are_found_and_their_fix_mends_it() {
+    let host = cluster_node();
+    for (name, bad, code, good) in [
+        ("NCCL_SOCKET_IFNAME", "ib0", "nccl-interface", Some("eth0")),
+        ("NCCL_SOCKET_IFNAME", "=eth", "nccl-interface", Some("eth0")),
+        ("NCCL_SOCKET_IFNAME", "^docker,lo,eth", "nccl-interface", Some("eth0")),
+        ("NCCL_IB_HCA", "=mlx5_7:1", "nccl-adapter", None),
+        ("NCCL_IB_DISABLE", "1", "nccl-adapter-unused", None),
+    ] {
+        let ran = seen(&host, &[(name, bad)]);
+        let found = finding(&ran, code);
+        let (fix, value) = match good {
+            Some(value) => (format!("export {name}={value}"), value),
+            None => (format!("unset {name}"), ""),
+        };
+        assert_eq!(found["fix"], fix, "{name}={bad}");
+        assert_eq!(ran.code, Some(if code == "nccl-interface" { 7 } else { 0 }), "{name}={bad}");
+        let mended = seen(&host, &[(name, value)]);
+        assert!(!codes(&mended).contains(&code.to_owned()), "{name}: {}", mended.stdout);
+    }
+    for good in ["eth", "=eth0", "^docker,lo", "ib0,eth0"] {
+        let ran = seen(&host, &[("NCCL_SOCKET_IFNAME", good)]);
+        assert!(!codes(&ran).contains(&"nccl-interface".to_owned()), "{good}");
+    }
+}
+
+#[test]
+fn a_gpu_that_is_not_there_hides_those_behind_it() {
+    let host = cluster_node();
+    let found = finding(&seen(&host, &[("CUDA_VISIBLE_DEVICES", "0,2,1")]), "visible-devices");
+    assert_eq!(
+        found["what"],
+        "CUDA_VISIBLE_DEVICES names `2`, which is not here, so programs see the 1 before it"
+    );
+    assert_eq!(found["fix"], "export CUDA_VISIBLE_DEVICES=0");
+    let found = finding(&seen(&host, &[("CUDA_VISIBLE_DEVICES", "4")]), "visible-devices");
+    assert_eq!(found["fix"], "unset CUDA_VISIBLE_DEVICES");
+    for good in ["1,0", "0", "GPU-0000:17", "MIG-x"] {
+        let ran = seen(&host, &[("CUDA_VISIBLE_DEVICES", good)]);
+        assert!(!codes(&ran).contains(&"visible-devices".to_owned()), "{good}");
+    }
+}
+
+/// `use --detect` and `doctor` say the same of one environment.
+#[test]
+fn two_frameworks_that_cannot_agree_are_named_by_doctor_as_by_detect() {
+    let project = Project::pinned("12.4+cudnn9", "12.4.1+cudnn9.1.0.70", &cudnn9());
+    project.distribution("onnxruntime-gpu", "1.17.1", &[]);
+    project.distribution("ctranslate2", "4.6.0", &[]);
+    let ran = project.sandbox.cuenv(["doctor", "--json"]).code(7);
+    let found = finding(&ran, "no-single-pin");
+    assert_eq!(found["severity"], "error");
+    let what = found["what"].as_str().unwrap();
+    assert!(what.contains("`onnxruntime-gpu 1.17.1`") && what.contains("`ctranslate2 4.6.0`"));
+    let detect = project.sandbox.cuenv(["use", "--detect", "-n"]).code(3);
+    assert!(detect.stderr.contains(what), "{what}\n{}", detect.stderr);
+    // The fix exchanges one of them by a release that agrees; with it, both are content.
+    let fix = found["fix"].as_str().unwrap();
+    let version =
+        fix.strip_prefix("pip install 'onnxruntime-gpu==").unwrap().trim_end_matches('\'');
+    fs::remove_dir_all(project.site().join("onnxruntime_gpu-1.17.1.dist-info")).unwrap();
+    project.distribution("onnxruntime-gpu", version, &[]);
+    let ran = project.sandbox.cuenv(["doctor", "--json"]);
+    assert!(!codes(&ran).contains(&"no-single-pin".to_owned()), "{}", ran.stdout);
+    project.sandbox.cuenv(["use", "--detect", "-n"]);
+}
+
+#[test]
+fn a_pin_that_contradicts_what_detect_proposes_is_a_finding_with_that_proposal() {
+    let project = Project::pinned("12.4+cudnn9", "12.4.1+cudnn9.1.0.70", &cudnn9());
+    project.distribution("onnxruntime-gpu", "1.17.1", &[]);
+    let ran = project.sandbox.cuenv(["doctor", "--json"]).code(7);
+    let found = finding(&ran, "pin-unfit");
+    assert_eq!(
+        found["what"],
+        "`12.4+cudnn9` holds here, and onnxruntime-gpu 1.17.1 wants CUDA 11 and cuDNN 8"
+    );
+    let proposal = project.sandbox.cuenv(["use", "--detect", "-n", "--json"]).json();
+    let spec = proposal["proposal"]["spec"].as_str().unwrap();
+    assert_eq!(found["fix"], format!("cuenv use {spec}"));
+    assert_eq!(proposal["unmet"][0]["wants"], "CUDA 11 and cuDNN 8");
+    // With that pin there is nothing to say.
+    install(&project.sandbox, spec, "11.8.0+cudnn8.9.6.50", &[]);
+    project.sandbox.write(".cuenv", format!("{spec}\n"));
+    let ran = project.sandbox.cuenv(["doctor", "--json"]).succeeds();
+    assert!(!codes(&ran).contains(&"pin-unfit".to_owned()), "{}", ran.stdout);
+    // A framework that brings its own libraries wants nothing of the pin.
+    let own = Project::pinned("11.8+cudnn8", "11.8.0+cudnn8.9.6.50", &[]);
+    own.distribution(
+        "torch",
+        "2.9.1",
+        &["nvidia-cudnn-cu12 (==9.10.2.21)", "nvidia-cublas-cu12 (==12.8.4.1)"],
+    );
+    own.distribution("nvidia-cudnn-cu12", "9.10.2.21", &[]);
+    own.distribution("nvidia-cublas-cu12", "12.8.4.1", &[]);
+    let ran = own.sandbox.cuenv(["doctor", "--json"]).succeeds();
+    assert!(!codes(&ran).contains(&"pin-unfit".to_owned()), "{}", ran.stdout);
+}
+
+#[test]
+fn nothing_pinned_and_something_that_wants_it_is_a_note() {
+    let project = Project::pinned("12.4+cudnn9", "12.4.1+cudnn9.1.0.70", &[]);
+    fs::remove_file(project.sandbox.project().join(".cuenv")).unwrap();
+    project.distribution("ctranslate2", "4.6.0", &[]);
+    let sandbox = project.sandbox;
+    let env = sandbox.project().join(".venv").display().to_string();
+    let sandbox = sandbox.with_env("VIRTUAL_ENV", env);
+    let found = finding(&sandbox.cuenv(["doctor", "--json"]), "not-pinned");
+    assert!(found["fix"].as_str().unwrap().starts_with("cuenv use 12"), "{found}");
+}
+
+/// The cuDNN that a framework was compiled with is known from the table where its metadata does not name one.
+#[test]
+fn the_table_of_frameworks_knows_what_a_build_was_compiled_with() {
+    let project = Project::pinned("12.4+cudnn9.1", "12.4.1+cudnn9.1.0.70", &cudnn9());
+    let plugin = Library::nameless().needs("libcudnn.so.9");
+    project.library("jax_plugins/xla_cuda12/xla_cuda_plugin.so", &plugin);
+    project.distribution("jax-cuda12-plugin", "0.6.2", &[]);
+    let ran = project.sandbox.cuenv(["doctor", "--json"]).code(7);
+    let found = finding(&ran, "cudnn-older-than-compiled");
+    assert!(
+        found["what"].as_str().unwrap().contains("jax 0.6.2 was compiled with cuDNN 9.8"),
+        "{found}"
+    );
+    assert_eq!(found["fix"], "cuenv use 12.4.1+cudnn9.8");
+    // The same minor in an older patch serves: that is the rule that frameworks check.
+    let project = Project::pinned("12.4+cudnn9", "12.4.1+cudnn9.8.0.1", &cudnn9());
+    project.library("jax_plugins/xla_cuda12/xla_cuda_plugin.so", &plugin);
+    project.distribution("jax-cuda12-plugin", "0.6.2", &[]);
+    let ran = project.sandbox.cuenv(["doctor", "--json"]);
+    assert!(!codes(&ran).contains(&"cudnn-older-than-compiled".to_owned()), "{}", ran.stdout);
+}
+
+/// P19: a compiler of another CUDA than the toolchain's.
+#[test]
+fn a_foreign_compiler_is_told_with_its_release() {
+    let project = Project::pinned("12.4+cudnn9", "12.4.1+cudnn9.1.0.70", &cudnn9());
+    let root = project.sandbox.root().join("cuda-11.8");
+    fs::create_dir_all(root.join("bin")).unwrap();
+    fs::write(root.join("bin/nvcc"), "#!/bin/sh\n").unwrap();
+    let path = format!("{}:/usr/bin:/bin", root.join("bin").display());
+    let sandbox = project.sandbox.with_env("PATH", path);
+    let found = finding(&sandbox.cuenv(["doctor", "--json"]), "nvcc-elsewhere");
+    assert!(found["what"].as_str().unwrap().contains("`nvcc` of CUDA 11.8"), "{found}");
+    // A toolkit of the pinned release is welcome.
+    fs::write(root.join("version.json"), r#"{"cuda": {"version": "12.4.99"}}"#).unwrap();
+    let ran = sandbox.cuenv(["doctor", "--json"]);
+    assert!(!codes(&ran).contains(&"nvcc-elsewhere".to_owned()), "{}", ran.stdout);
+}
+
+/// A shell's own LD_LIBRARY_PATH with another CUDA, or with a toolchain that does not hold any more.
+#[test]
+fn a_stale_library_path_is_found_and_its_fix_keeps_the_rest() {
+    let project = Project::pinned("12.4+cudnn9", "12.4.1+cudnn9.1.0.70", &cudnn9());
+    let old = install(&project.sandbox, "11.8", "11.8.0", &[]);
+    put(&old.join("lib/libcudart.so.11.0"), &Library::new("libcudart.so.11.0"));
+    let mine = project.sandbox.root().join("mine");
+    put(&mine.join("libmine.so"), &Library::new("libmine.so"));
+    let value = format!("{}:{}", old.join("lib").display(), mine.display());
+    let sandbox = project.sandbox.with_env("LD_LIBRARY_PATH", value);
+    let found = finding(&sandbox.cuenv(["doctor", "--json"]), "library-path");
+    assert!(found["what"].as_str().unwrap().contains("that does not hold here"), "{found}");
+    assert_eq!(found["fix"], "export LD_LIBRARY_PATH=[ROOT]/mine");
+    let sandbox = sandbox.with_env("LD_LIBRARY_PATH", mine.display().to_string());
+    let ran = sandbox.cuenv(["doctor", "--json"]);
+    assert!(!codes(&ran).contains(&"library-path".to_owned()), "{}", ran.stdout);
+}
+
+/// K5: an interpreter with rights of its own starts in secure mode, where the variable is gone. The real loader agrees.
+#[test]
+fn k5_an_interpreter_that_changes_its_group_loses_the_library_path() {
+    use std::os::unix::fs::{PermissionsExt as _, chown};
+    let project = Project::pinned("12.4+cudnn9", "12.4.1+cudnn9.1.0.70", &cudnn9());
+    let python = project.venv().join("bin/python");
+    fs::remove_file(&python).unwrap();
+    fs::copy("/usr/bin/printenv", &python).unwrap();
+    let root = std::os::unix::fs::MetadataExt::uid(&fs::metadata("/proc/self").unwrap()) == 0;
+    if !root || chown(&python, None, Some(65534)).is_err() {
+        println!("skipped: only root can make a program change its group");
+        return;
+    }
+    fs::set_permissions(&python, fs::Permissions::from_mode(0o2755)).unwrap();
+    let sandbox = &project.sandbox;
+    let prints = || sandbox.cuenv(["exec", "--", python.to_str().unwrap(), "LD_LIBRARY_PATH"]);
+    let ran = sandbox.cuenv(["doctor", "--json"]).code(7);
+    let found = finding(&ran, "secure-program");
+    assert!(found["what"].as_str().unwrap().contains("changes the group it runs as"), "{found}");
+    assert!(!prints().stdout.contains("12.4.1+cudnn"), "the loader keeps the variable after all");
+    let fix =
+        found["fix"].as_str().unwrap().replace("[PROJECT]", sandbox.project().to_str().unwrap());
+    assert!(
+        std::process::Command::new("sh").args(["-c", &fix]).status().unwrap().success(),
+        "{fix}"
+    );
+    let ran = sandbox.cuenv(["doctor", "--json"]);
+    assert!(!codes(&ran).contains(&"secure-program".to_owned()), "{}", ran.stdout);
+    assert!(prints().stdout.contains("12.4.1+cudnn"), "{:?}", prints().stdout);
+}
+
+/// Every code is in the table that the documentation shows, and the table holds no other.
+#[test]
+fn every_code_is_documented() {
+    fn sources(directory: &std::path::Path, into: &mut String) {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                sources(&path, into);
+            } else if path.file_name().unwrap() != "codes.rs" {
+                into.push_str(&fs::read_to_string(path).unwrap());
+            }
+        }
+    }
+    let mut text = String::new();
+    sources(std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src/ops")), &mut text);
+    for code in CODES {
+        assert!(text.contains(&format!("\"{}\"", code.code)), "`{}` is never found", code.code);
+    }
+    let mut found = 0;
+    for (at, _) in text.match_indices("Finding::new(") {
+        let rest = text[at + "Finding::new(".len()..].trim_start();
+        let Some(literal) = rest.strip_prefix('"') else { continue };
+        let code = literal.split('"').next().unwrap();
+        assert!(CODES.iter().any(|known| known.code == code), "`{code}` is not in the table");
+        found += 1;
+    }
+    assert!(found > 30, "{found}");
 }

@@ -24,6 +24,7 @@ fn pinned() -> (Sandbox, std::path::PathBuf) {
     let target = if cfg!(target_arch = "aarch64") { "linux-aarch64" } else { "linux-x86_64" };
     let prefix = sandbox.cuenv_home().join("toolchains").join(target).join("12.4.1-0123456789ab");
     fs::create_dir_all(prefix.join(".cuenv")).unwrap();
+    fs::create_dir_all(prefix.join("lib")).unwrap();
     let activation = shims::activation::Activation::standard("12.4.1", "12.4.1-0123456789ab", true);
     fs::write(prefix.join(".cuenv/activation"), activation.render().unwrap()).unwrap();
     let active = sandbox.cuenv_home().join("active").join(target);
@@ -93,5 +94,52 @@ fn a_missing_nvcc_is_explained() {
     let ran = sandbox.cuenv(["which", "nvcc"]).code(3);
     assert!(ran.stderr.contains("from CUDA 13 on"), "{}", ran.stderr);
     let ran = sandbox.cuenv(["which", "libcudnn.so.8"]).code(3);
-    assert!(ran.stderr.contains("cuenv explain libcudnn.so.8"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("`cuenv use 12.4+cudnn8` brings it"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_library_of_the_driver_is_said_to_be_one() {
+    let (sandbox, _) = pinned();
+    let sandbox = sandbox.with_env("CUENV_DRIVER_VERSION", "470.57.02");
+    // Whether this machine has a driver or not.
+    let ran = sandbox.cuenv(["which", "-a", "libcuda.so.1"]);
+    let said = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(said.contains("comes with the NVIDIA driver"), "{said}");
+    let ours = sandbox.root().join("ours");
+    library(&ours.join("libcuda.so.1"), "libcuda.so.1");
+    let sandbox = sandbox.with_env("LD_LIBRARY_PATH", ours.display().to_string());
+    let ran = sandbox.cuenv(["which", "-a", "libcuda.so.1"]).succeeds();
+    assert!(ran.stdout.starts_with("[ROOT]/ours/libcuda.so.1"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("note: `libcuda.so.1` comes with the NVIDIA driver"));
+}
+
+#[test]
+fn the_verdict_on_the_toolchain_is_shown_with_all_candidates() {
+    let (sandbox, prefix) = pinned();
+    library(&prefix.join("lib/libcudart.so.12"), "libcudart.so.12");
+    let sandbox = sandbox.with_env("CUENV_DRIVER_VERSION", "470.57.02");
+    let ran = sandbox.cuenv(["which", "-a", "libcudart.so.12"]).succeeds();
+    assert!(
+        ran.stdout.contains("note: 12.4.1: cannot run here: driver 470.57.02"),
+        "{}",
+        ran.stdout
+    );
+    let ran = sandbox.cuenv(["which", "libcudart.so.12"]).succeeds();
+    assert_eq!(ran.stdout.lines().count(), 1, "{}", ran.stdout);
+    let ran = sandbox.cuenv(["current"]).succeeds();
+    assert!(ran.stdout.contains("verdict    cannot run here: driver 470.57.02"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_toolchain_whose_libraries_are_gone_is_not_passed_over_in_silence() {
+    let (sandbox, prefix) = pinned();
+    executable(&prefix.join("bin/ptxas"));
+    fs::remove_dir(prefix.join("lib")).unwrap();
+    for command in [&["which", "ptxas"][..], &["env", "--shell", "bash"], &["exec", "--", "true"]] {
+        let ran = sandbox.cuenv(command);
+        let code = if command[0] == "exec" { 125 } else { 1 };
+        assert_eq!(ran.code, Some(code), "{command:?}: {}", ran.stderr);
+        let said = "12.4.1-0123456789ab/lib` of the toolchain is missing: run `cuenv verify --files --repair`";
+        assert!(ran.stderr.contains(said), "{command:?}: {}", ran.stderr);
+    }
 }

@@ -29,7 +29,7 @@ pub(crate) fn run(
     }
     let catalog = Catalog::builtin();
     if let Ok(host) = host::probe(process, &catalog, Depth::Enough) {
-        report.see(&host, &catalog.knowledge());
+        report.see(&host, &catalog);
     }
     output.report(&report)?;
     Ok(Exit::Ok)

@@ -30,9 +30,12 @@ impl From<Error> for Failure {
                         .to_owned(),
                 )
             }
-            Error::NotFound { name, .. } if name.contains(".so") => {
-                Some(format!("run `cuenv explain {name}` to see which toolchain brings it"))
-            }
+            Error::NotFound { pin: Some(pin), .. } => Some(format!("`{pin}` brings it")),
+            Error::OfDriver { .. } => Some(
+                "run on a machine with the driver; in a container, start it with `--gpus all`; under WSL2 it lies in \
+                 `/usr/lib/wsl/lib`"
+                    .to_owned(),
+            ),
             Error::NotFound { .. } | Error::Refused(_) | Error::Broken(_) => None,
         };
         let failure = Self::new(Exit::NoMatch, error);

@@ -10,9 +10,10 @@ use shims::locate::Choice;
 use shims::prepare;
 
 use super::Error;
-use crate::domain::compat::Knowledge;
+use crate::catalog::Catalog;
 use crate::domain::host::Host;
 use crate::ops::drift::{self, Drift};
+use crate::ops::verdict::{self, Line};
 use crate::ops::{place, selection};
 use crate::platform::process::Process;
 
@@ -45,6 +46,8 @@ pub struct Report {
     pub driver: Option<String>,
     /// The GPUs of this machine.
     pub gpus: Vec<String>,
+    /// How this machine takes the toolchain; absent when nothing is known of one of them.
+    pub verdict: Option<Line>,
     /// Pins that were not taken, and other remarks.
     pub notes: Vec<String>,
 }
@@ -99,6 +102,7 @@ pub fn current(process: &Process, dirs: &Dirs) -> Result<Report, Error> {
         variables: Vec::new(),
         driver: None,
         gpus: Vec::new(),
+        verdict: None,
         notes: selection.notices.iter().map(ToString::to_string).collect(),
     };
     for (path, keys) in &selection.unknown {
@@ -124,7 +128,11 @@ pub fn current(process: &Process, dirs: &Dirs) -> Result<Report, Error> {
 
 impl Report {
     /// Adds what is known of the machine.
-    pub fn see(&mut self, host: &Host, knowledge: &Knowledge<'_>) {
+    pub fn see(&mut self, host: &Host, catalog: &Catalog) {
+        let knowledge = catalog.knowledge();
+        // What is pinned and not installed yet is judged by its name, as far as that goes.
+        let name = self.toolchain.as_deref().or(self.spec.as_deref());
+        self.verdict = name.and_then(|name| verdict::of_toolchain(catalog, &host.machine(), name));
         self.driver = host.driver.as_ref().map(|found| {
             let told = host.driver_cuda.as_ref().map(|cuda| &cuda.value);
             match told.or_else(|| knowledge.driver_cuda(&found.value)) {
@@ -246,6 +254,9 @@ impl fmt::Display for Report {
         }
         for gpu in &self.gpus {
             line(f, "gpu", gpu)?;
+        }
+        if let Some(words) = self.verdict.as_ref().and_then(Line::text) {
+            line(f, "verdict", &words)?;
         }
         self.notes.iter().try_for_each(|note| line(f, "note", note))
     }

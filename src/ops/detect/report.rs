@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::domain::spec::ToolchainSpec;
+use crate::domain::spec::{Spec, ToolchainSpec};
 use crate::domain::version::Version;
-use crate::domain::wish::{Conflict, Proposal, Wish};
+use crate::domain::wish::{Conflict, Proposal, Unmet, Wish, unmet};
 
 /// The report of [`super::detect`].
 #[derive(Clone, Debug, Serialize)]
@@ -17,6 +17,10 @@ pub struct Detection {
     pub proposal: Option<Proposal>,
     /// The two parts that cannot agree.
     pub conflict: Option<Conflict>,
+    /// The parts that what is pinned here does not give what they want.
+    pub unmet: Vec<Unmet>,
+    /// What is pinned here.
+    pub pinned: Option<String>,
     /// What each part wants.
     pub wishes: Vec<Wish>,
     /// The Python environment.
@@ -41,7 +45,16 @@ impl Detection {
             Ok(proposal) => (proposal, None),
             Err(conflict) => (None, Some(*conflict)),
         };
-        Self { proposal, conflict, wishes, environment, looked_at, notes }
+        let (unmet, pinned) = (Vec::new(), None);
+        Self { proposal, conflict, unmet, pinned, wishes, environment, looked_at, notes }
+    }
+
+    /// Compares with what is pinned.
+    pub(super) fn against(&mut self, spec: &str) {
+        if let Ok(Spec::Toolchain(pin)) = spec.parse() {
+            self.unmet = unmet(&self.wishes, &pin);
+            self.pinned = Some(spec.to_owned());
+        }
     }
 
     /// Returns the oldest version that will do, per component, with who asks for it: bounds for resolving `spec`.
@@ -91,6 +104,11 @@ impl fmt::Display for Detection {
                 writeln!(f, "    {} ({})", conflict.other.0, conflict.places.1)?;
             }
             (None, None) => writeln!(f, "nothing here asks for CUDA")?,
+        }
+        if let Some(pinned) = &self.pinned {
+            for Unmet { who, wants, .. } in &self.unmet {
+                writeln!(f, "note: `{pinned}` is pinned here, and {who} wants {wants}")?;
+            }
         }
         for note in &self.notes {
             writeln!(f, "note: {note}")?;

@@ -1,6 +1,7 @@
 //! The chain from GPU to framework: one line each, and where it breaks.
 
 use serde::Serialize;
+use shims::prepare::PrepareError;
 
 use super::predict::{Prediction, View};
 use super::remedy;
@@ -8,7 +9,7 @@ use crate::domain::compat::{CudnnVerdict, DriverVerdict, GpuVerdict, Verdict};
 use crate::domain::finding::{Finding, Severity};
 use crate::domain::host::{Host, Libc};
 use crate::domain::version::Version;
-use crate::ops::launch::{Launch, State};
+use crate::ops::launch::{Broken, Launch, State};
 
 /// How one link stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -66,8 +67,14 @@ pub(super) fn chain(
         let verdict = knowledge.judge(&host.machine(), release, cudnn.as_ref());
         Some(verdict)
     });
-    let mut links = vec![gpu(host, verdict.as_ref(), cuda.as_ref(), &mut findings)];
-    links.push(driver(host, verdict.as_ref(), cuda.as_ref(), &mut findings));
+    let spec = launch.choice.as_ref().map(|choice| choice.spec.as_str());
+    let pin = Pin { cuda: cuda.as_ref(), spec };
+    // The newest that this machine runs, whatever is pinned.
+    let machine = host.machine();
+    let knowledge = view.catalog.knowledge();
+    let runs = knowledge.newest_cuda_for(&machine, None).map(|(release, _)| &release.version);
+    let mut links = vec![gpu(host, verdict.as_ref(), pin, &mut findings)];
+    links.push(driver(host, verdict.as_ref(), pin, runs, &mut findings));
     links.push(runtime(launch, &mut findings));
     links.push(cudnn_link(launch, cudnn.as_ref(), verdict.as_ref(), predictions, &mut findings));
     links.push(framework(view, predictions));
@@ -75,12 +82,27 @@ pub(super) fn chain(
     (links, findings)
 }
 
-fn gpu(
-    host: &Host,
-    verdict: Option<&Verdict>,
-    cuda: Option<&Version>,
-    findings: &mut Vec<Finding>,
-) -> Link {
+/// What is pinned.
+#[derive(Clone, Copy)]
+struct Pin<'a> {
+    /// The CUDA release.
+    cuda: Option<&'a Version>,
+    /// The spec.
+    spec: Option<&'a str>,
+}
+
+impl Pin<'_> {
+    fn release(self) -> String {
+        self.cuda.map(|cuda| format!("CUDA {cuda}")).unwrap_or_default()
+    }
+
+    /// The command that pins another CUDA and keeps the rest.
+    fn moved(self, cuda: &Version) -> String {
+        format!("cuenv use {}", remedy::with_cuda(self.spec, cuda))
+    }
+}
+
+fn gpu(host: &Host, verdict: Option<&Verdict>, pin: Pin<'_>, findings: &mut Vec<Finding>) -> Link {
     let Some(first) = host.gpus.first() else {
         for fault in &host.faults {
             // Absence is the ordinary case of a machine without a GPU.
@@ -110,19 +132,19 @@ fn gpu(
     };
     let mut health = Health::Good;
     for (cc, verdict) in verdict.iter().flat_map(|verdict| &verdict.gpus) {
-        let release = cuda.map(|cuda| format!("CUDA {cuda}")).unwrap_or_default();
+        let release = pin.release();
         let (what, fix) = match verdict {
             GpuVerdict::TooNew { first_cuda } => (
                 format!(
                     "{release} is older than the GPU: compute capability {cc} needs CUDA {first_cuda} or later"
                 ),
-                format!("cuenv use {first_cuda}"),
+                pin.moved(first_cuda),
             ),
             GpuVerdict::TooOld { last_cuda } => (
                 format!(
                     "{release} no longer knows the GPU: compute capability {cc} ends with CUDA {last_cuda}"
                 ),
-                format!("cuenv use {last_cuda}"),
+                pin.moved(last_cuda),
             ),
             _ => continue,
         };
@@ -152,7 +174,8 @@ fn gpu(
 fn driver(
     host: &Host,
     verdict: Option<&Verdict>,
-    cuda: Option<&Version>,
+    pin: Pin<'_>,
+    runs: Option<&Version>,
     findings: &mut Vec<Finding>,
 ) -> Link {
     let Some(driver) = &host.driver else {
@@ -168,7 +191,7 @@ fn driver(
             host.container.as_ref().map(|found| found.via.to_string()),
         );
     };
-    let release = cuda.map(|cuda| format!("CUDA {cuda}")).unwrap_or_default();
+    let release = pin.release();
     let up_to = |driver_cuda: &Version| format!("{}, runs CUDA up to {driver_cuda}", driver.value);
     let from = Some(driver.via.to_string());
     let proof = driver.to_string();
@@ -199,8 +222,8 @@ fn driver(
                 .as_ref()
                 .map(|cuda| format!(": it runs CUDA up to {cuda}"))
                 .unwrap_or_default();
-            let fix = match driver_cuda {
-                Some(cuda) => format!("cuenv use {cuda}"),
+            let fix = match runs {
+                Some(cuda) => pin.moved(cuda),
                 None => format!("ask the administrator for driver {needs} or later"),
             };
             findings.push(
@@ -254,10 +277,17 @@ fn runtime(launch: &Launch, findings: &mut Vec<Finding>) -> Link {
             );
             Link::new("runtime", Health::Broken, format!("`{spec}`, not installed"), because)
         }
-        State::Broken(error) => {
-            let finding = Finding::new("selection", Severity::Error, error.to_string());
-            findings.push(finding.fix(remedy::selection(error)));
-            Link::new("runtime", Health::Broken, error.to_string(), because)
+        State::Broken(broken) => {
+            let code = match broken {
+                Broken::Prepare(PrepareError::Damaged { .. }) => "toolchain-damaged",
+                _ => "selection",
+            };
+            let what = broken.to_string();
+            let short = what.split(": run `").next().unwrap_or(&what).to_owned();
+            findings.push(
+                Finding::new(code, Severity::Error, short.clone()).fix(remedy::selection(broken)),
+            );
+            Link::new("runtime", Health::Broken, short, because)
         }
     }
 }
@@ -283,10 +313,12 @@ fn cudnn_link(
             Finding::new(
                 "gpu-and-cudnn",
                 Severity::Error,
-                format!("cuDNN {version} {what} compute capability {cc}"),
+                format!(
+                    "cuDNN {version} {what} compute capability {cc}; a pin of its major alone picks one that has"
+                ),
             )
             .proof(format!("the bound is {bound}"))
-            .fix(format!("cuenv use {cuda}+cudnn9 (it picks one that fits this GPU)")),
+            .fix(format!("cuenv use {cuda}+cudnn{}", pinned.map_or(9, Version::major))),
         );
     }
     let mixed = predictions.iter().any(super::has_two_cudnns);

@@ -3,21 +3,30 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::predict::{Miss, Place, Prediction, View, file_name};
+use super::project::Project;
 use super::remedy::pin_with;
 use crate::domain::finding::{Finding, Severity};
+use crate::domain::version::Version;
+use crate::domain::wish::cudnn_serves;
+
+/// What is known besides the libraries.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    /// What the project's parts want.
+    pub(super) project: Option<&'a Project>,
+    /// The spec that holds.
+    pub(super) spec: Option<&'a str>,
+    /// There is a driver.
+    pub(super) driver: bool,
+}
 
 /// Findings about one framework's libraries.
-pub(super) fn check(
-    view: &View<'_>,
-    prediction: &Prediction,
-    spec: Option<&str>,
-    driver: bool,
-) -> Vec<Finding> {
+pub(super) fn check(view: &View<'_>, prediction: &Prediction, asked: &Asked<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
-    found.extend(missing(view, prediction, spec, driver));
+    found.extend(missing(view, prediction, asked));
     found.extend(symbols(view, prediction));
     found.extend(mixed_cudnn(prediction));
-    found.extend(older_cudnn(view, prediction));
+    found.extend(older_cudnn(view, prediction, asked.project));
     found.extend(apart(prediction, "libcublas.so", "libcublasLt.so"));
     found.extend(shadowed(view, prediction));
     found
@@ -27,17 +36,12 @@ fn who(prediction: &Prediction) -> String {
     format!("{} {}", prediction.name, prediction.version)
 }
 
-fn missing(
-    view: &View<'_>,
-    prediction: &Prediction,
-    spec: Option<&str>,
-    driver: bool,
-) -> Vec<Finding> {
+fn missing(view: &View<'_>, prediction: &Prediction, asked: &Asked<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     let (of_driver, rest): (Vec<&Miss>, Vec<&Miss>) =
         prediction.missing.iter().partition(|miss| view.catalog.is_driver_library(&miss.name));
     if let Some(miss) = of_driver.first() {
-        let severity = if driver { Severity::Error } else { Severity::Note };
+        let severity = if asked.driver { Severity::Error } else { Severity::Note };
         found.push(
             Finding::new(
                 "driver-library-missing",
@@ -65,18 +69,7 @@ fn missing(
         for miss in &ours {
             finding = finding.proof(format!("`{}` asks for `{}`", miss.asker.display(), miss.name));
         }
-        found.push(match pin_with(view.catalog, &names, spec) {
-            // What holds should have brought them: its prefix is not whole.
-            Some(command) if spec.is_some_and(|spec| command == format!("cuenv use {spec}")) => {
-                finding.fix(command.replacen("use", "verify", 1))
-            }
-            Some(command) => finding.fix(command),
-            None => finding.fix(format!(
-                "no single toolchain brings all of them: run the parts of the project in environments of their own, or \
-                 reinstall {} in a build for one CUDA major",
-                prediction.name
-            )),
-        });
+        found.push(finding.fix(bringing(view, prediction, asked, &names)));
     }
     for miss in others {
         let fix = match file_name(&miss.name) {
@@ -107,6 +100,34 @@ fn missing(
         }
     }
     found
+}
+
+/// The command after which the names are there: what `use --detect` proposes, where that brings them.
+fn bringing(view: &View<'_>, prediction: &Prediction, asked: &Asked<'_>, names: &[&str]) -> String {
+    if let Some(fix) = asked.project.and_then(Project::way_out) {
+        return fix;
+    }
+    let proposal = asked.project.and_then(Project::proposal).map(ToString::to_string);
+    let proposed = proposal.filter(|spec| {
+        pin_with(view.catalog, names, Some(spec))
+            .is_some_and(|pin| pin == format!("cuenv use {spec}"))
+    });
+    let command = match &proposed {
+        Some(spec) => Some(format!("cuenv use {spec}")),
+        None => pin_with(view.catalog, names, asked.spec),
+    };
+    match (command, &view.launch.choice) {
+        // What holds should have brought them: its prefix is not whole.
+        (Some(command), Some(choice)) if command == format!("cuenv use {}", choice.spec) => {
+            shims::prepare::command("cuenv verify --files --repair", choice)
+        }
+        (Some(command), _) => command,
+        (None, _) => format!(
+            "no single toolchain brings all of them: run the parts of the project in environments of their own, or \
+             reinstall {} in a build for one CUDA major",
+            prediction.name
+        ),
+    }
 }
 
 fn symbols(view: &View<'_>, prediction: &Prediction) -> Option<Finding> {
@@ -182,18 +203,27 @@ pub(super) fn cudnn_sources(prediction: &Prediction) -> BTreeMap<String, Vec<Str
 }
 
 /// The cuDNN that wins is older than the one that the framework was compiled with.
-fn older_cudnn(view: &View<'_>, prediction: &Prediction) -> Option<Finding> {
-    let compiled = view.sites.required(&prediction.distribution, "nvidia-cudnn-cu")?;
+fn older_cudnn(
+    view: &View<'_>,
+    prediction: &Prediction,
+    project: Option<&Project>,
+) -> Option<Finding> {
+    // The requirements of the distribution say it; where they do not, the table of frameworks does.
+    let wish =
+        project.and_then(|project| project.wish(&prediction.distribution, &prediction.version));
+    let of_wish = wish.and_then(|wish| wish.cudnn.clone());
+    let of_metadata =
+        || view.sites.required(&prediction.distribution, "nvidia-cudnn-cu")?.parse().ok();
+    let compiled: Version = of_wish.or_else(of_metadata)?;
     let row = prediction.libraries.iter().find(|row| {
         row.name.starts_with("libcudnn.so.") || row.name.starts_with("libcudnn_graph.so.")
     })?;
     let running = row.version.as_deref()?;
-    if numbers(running).first() != numbers(&compiled).first()
-        || numbers(running) >= numbers(&compiled)
-    {
+    let version: Version = running.parse().ok()?;
+    if version.major() != compiled.major() || cudnn_serves(&version, &compiled) {
         return None;
     }
-    let wanted: Vec<&str> = compiled.splitn(3, '.').take(2).collect();
+    let wanted = compiled.major_minor();
     Some(
         Finding::new(
             "cudnn-older-than-compiled",
@@ -205,7 +235,7 @@ fn older_cudnn(view: &View<'_>, prediction: &Prediction) -> Option<Finding> {
         )
         .proof(format!("`{}`, by {}", row.file.display(), row.because))
         .fix(match row.place {
-            Place::Toolchain => format!("cuenv use {}", with_cudnn(view, &wanted.join("."))),
+            Place::Toolchain => format!("cuenv use {}", with_cudnn(view, &wanted.to_string())),
             _ => format!(
                 "take `{}` off LD_LIBRARY_PATH",
                 row.file.parent().unwrap_or(&row.file).display()

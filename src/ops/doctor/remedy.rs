@@ -68,11 +68,31 @@ pub(in crate::ops) fn pin_with(
     Some(format!("cuenv use {}", Spec::Toolchain(spec)))
 }
 
+/// The pin with another CUDA; a cuDNN that this CUDA has no build of moves to the one it has.
+pub(in crate::ops) fn with_cuda(spec: Option<&str>, cuda: &Version) -> ToolchainSpec {
+    let cuda = cuda.major_minor();
+    let mut pin = match spec.and_then(|spec| spec.parse().ok()) {
+        Some(Spec::Toolchain(pin)) => pin,
+        _ => ToolchainSpec { cuda: None, components: BTreeMap::new(), profile: None },
+    };
+    if let Some(Some(cudnn)) = pin.components.get_mut("cudnn") {
+        let major = if cuda.major() >= 13 { 9 } else { cudnn.major() };
+        let same = pin.cuda.as_ref().is_some_and(|old| old.major() == cuda.major());
+        // The exact release may not exist for another CUDA; its line does.
+        if !same || major != cudnn.major() {
+            *cudnn = Version::from_parts(&[major]);
+        }
+    }
+    pin.cuda = Some(cuda);
+    pin
+}
+
 /// The command that mends a choice which cannot be used.
 pub(super) fn selection(broken: &Broken) -> String {
     let Broken::Place(place::Error::Selection(selection::Error(error))) = broken else {
         return match broken {
             Broken::Prepare(PrepareError::Policy(_)) => format!("unset {}", names::VENV),
+            Broken::Prepare(PrepareError::Damaged { command, .. }) => command.clone(),
             Broken::Prepare(PrepareError::Refused(_)) => {
                 "write `venv = \"defer\"` into `.cuenv`".to_owned()
             }
@@ -96,7 +116,7 @@ pub(super) fn selection(broken: &Broken) -> String {
         }
         LocateError::Default { .. } => "cuenv use --global 12.4+cudnn9, for example".to_owned(),
         LocateError::Vanished { name, .. } => format!("cuenv link {name} /path/to/toolkit"),
-        LocateError::Activation { .. } => "cuenv verify --repair".to_owned(),
+        LocateError::Activation { .. } => "cuenv install".to_owned(),
     }
 }
 
@@ -109,7 +129,7 @@ pub(in crate::ops) fn cudnn_major(name: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::pin_with;
+    use super::{pin_with, with_cuda};
     use crate::catalog::Catalog;
 
     #[test]
@@ -124,5 +144,14 @@ mod tests {
         assert_eq!(pin(&["libnccl.so.2"], Some("12.4+cudnn9")), "cuenv use 12.4+cudnn9+nccl");
         assert_eq!(pin(&["libfoo.so.1"], Some("12.4")), "");
         assert_eq!(pin(&["libcublas.so.11", "libcudart.so.12"], None), "");
+    }
+
+    #[test]
+    fn another_cuda_keeps_what_it_can() {
+        let with = |spec, cuda: &str| with_cuda(Some(spec), &cuda.parse().unwrap()).to_string();
+        assert_eq!(with("12.4+cudnn9.1@devel", "12.8.1"), "12.8+cudnn9.1@devel");
+        assert_eq!(with("12.4+cudnn8", "13.0"), "13.0+cudnn9");
+        assert_eq!(with("12.4+cudnn9.10", "11.8"), "11.8+cudnn9");
+        assert_eq!(with("site", "12.4"), "12.4");
     }
 }

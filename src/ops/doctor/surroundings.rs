@@ -1,13 +1,16 @@
 //! Findings about the environment of this process and of the one that would be started.
 
 use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use super::predict::View;
+use super::predict::{Place, View};
+use super::{nccl, switches};
 use crate::context::Context;
 use crate::domain::finding::{Finding, Severity};
 use crate::domain::host::Host;
 use crate::domain::manifest::gpu::Kind;
+use crate::domain::version::Version;
 use crate::ops::launch::State;
 
 /// All of them.
@@ -22,9 +25,12 @@ pub(super) fn check(cx: &Context<'_>, view: &View<'_>, host: &Host) -> Vec<Findi
     found.extend(other_toolkit(cx, view));
     found.extend(majors(cx, view));
     found.extend(headers(view));
-    found.extend(nccl(view));
+    found.extend(two_nccls(view));
     found.extend(ignorers(view));
-    found.extend(switches(cx));
+    found.extend(switches::check(cx, host));
+    found.extend(nccl::check(cx, host));
+    found.extend(secure(view));
+    found.extend(other_libraries(cx, view));
     found
 }
 
@@ -207,27 +213,135 @@ fn other_toolkit(cx: &Context<'_>, view: &View<'_>) -> Vec<Finding> {
             break;
         }
     }
-    let own = prefix.join("bin/nvcc");
-    let path = elements(cx, "PATH");
-    // cuenv's own shim is no compiler: it leads to the toolchain's, or to the next one on PATH.
-    let nvcc = path
-        .iter()
-        .map(Path::new)
-        .filter(|element| *element != cx.layout.shims())
-        .map(|element| element.join("nvcc"))
-        .find(|file| file.is_file());
-    if let (false, Some(nvcc)) = (own.is_file(), nvcc) {
-        found.push(
-            Finding::new(
-                "nvcc-elsewhere",
-                Severity::Warning,
-                "`nvcc` comes from outside the toolchain, so what is built may not fit it",
-            )
-            .proof(format!("`{}`", nvcc.display()))
-            .fix("pin a toolchain with a compiler (`cuenv use 13.0@devel`), or adopt that toolkit: `cuenv link`"),
-        );
-    }
+    found.extend(nvcc(cx, view, prefix));
     found
+}
+
+/// A compiler of another CUDA: what it builds does not fit the toolchain.
+fn nvcc(cx: &Context<'_>, view: &View<'_>, prefix: &Path) -> Option<Finding> {
+    let pinned: Version = view.launch.toolchain()?.split('+').next()?.parse().ok()?;
+    if prefix.join("bin/nvcc").is_file() {
+        return None;
+    }
+    // cuenv's own shim is no compiler: it leads to the toolchain's, or to the next one on PATH.
+    let mut bins = elements(cx, "PATH").into_iter().map(Path::new);
+    let bin = bins.find(|bin| *bin != cx.layout.shims() && bin.join("nvcc").is_file())?;
+    let version = bin.parent().and_then(toolkit_version);
+    let same =
+        version.as_ref().is_some_and(|version| version.major_minor() == pinned.major_minor());
+    if same {
+        return None;
+    }
+    let of = version.map_or_else(String::new, |version| format!(" of CUDA {version}"));
+    let fix = if pinned.major() >= 13 {
+        format!("cuenv use {}", with_devel(view))
+    } else {
+        format!(
+            "install a CUDA {} toolkit with nvcc (no wheel has it before 13), and adopt it: `cuenv link NAME PATH`",
+            pinned.major_minor()
+        )
+    };
+    Some(
+        Finding::new(
+            "nvcc-elsewhere",
+            Severity::Warning,
+            format!("`nvcc`{of} comes from outside of the toolchain {pinned}: what it builds may not fit"),
+        )
+        .proof(format!("`{}`", bin.join("nvcc").display()))
+        .fix(fix),
+    )
+}
+
+/// The pin that holds, with a compiler.
+fn with_devel(view: &View<'_>) -> String {
+    let spec = view.launch.choice.as_ref().map_or("", |choice| choice.spec.as_str());
+    format!("{}@devel", spec.split('@').next().unwrap_or(spec))
+}
+
+/// The CUDA of a toolkit, from its own file or its directory's name.
+fn toolkit_version(root: &Path) -> Option<Version> {
+    let of_file = || {
+        let text = fs_err::read_to_string(root.join("version.json")).ok()?;
+        let json: serde_json::Value = serde_json::from_str(&text).ok()?;
+        json["cuda"]["version"].as_str()?.parse().ok()
+    };
+    let of_name = || {
+        let real = fs_err::canonicalize(root).ok()?;
+        real.file_name()?.to_str()?.strip_prefix("cuda-")?.parse().ok()
+    };
+    of_file().or_else(of_name)
+}
+
+/// The interpreter runs with rights of its own, so nothing that is set reaches its loader.
+fn secure(view: &View<'_>) -> Option<Finding> {
+    if !view.launch.is_secure {
+        return None;
+    }
+    let program = view.launch.program.display().to_string();
+    let real =
+        fs_err::canonicalize(&view.launch.program).unwrap_or_else(|_| program.clone().into());
+    let mode = fs_err::metadata(&real).map_or(0, |seen| seen.permissions().mode());
+    let file = quoted(&real.display().to_string());
+    let (what, fix) = match mode & 0o6000 {
+        0 => ("has capabilities of its own", format!("sudo setcap -r {file}")),
+        0o2000 => ("changes the group it runs as", format!("chmod g-s {file}")),
+        _ => ("changes the user it runs as", format!("chmod u-s,g-s {file}")),
+    };
+    Some(
+        Finding::new(
+            "secure-program",
+            Severity::Error,
+            format!("`{program}` {what}, so the loader ignores LD_LIBRARY_PATH"),
+        )
+        .proof(format!("`{}`, mode {:o}", real.display(), mode & 0o7777))
+        .fix(fix),
+    )
+}
+
+/// LD_LIBRARY_PATH of this process holds another CUDA: programs that are started without cuenv get that one.
+fn other_libraries(cx: &Context<'_>, view: &View<'_>) -> Option<Finding> {
+    const KNOWN: [&str; 5] =
+        ["libcudart.so", "libcublas.so", "libcudnn.so", "libnvrtc.so", "libcufft.so"];
+    let list = elements(cx, "LD_LIBRARY_PATH");
+    let is_other = |element: &str| {
+        let directory = Path::new(element);
+        let foreign = directory.is_absolute()
+            && view.place(directory) == Place::Elsewhere
+            && !element.trim_end_matches('/').ends_with("/stubs")
+            && !element.contains("/compat");
+        foreign && holds_any(directory, &KNOWN)
+    };
+    let first = list.iter().find(|element| is_other(element))?;
+    let own = Path::new(first).starts_with(cx.layout.data());
+    let what = if own {
+        format!(
+            "LD_LIBRARY_PATH holds the libraries of a toolchain that does not hold here: `{first}`"
+        )
+    } else {
+        format!(
+            "LD_LIBRARY_PATH holds another CUDA: `{first}`; programs that are started without cuenv get it"
+        )
+    };
+    let clean = without(&list, |element| element.is_empty() || is_other(element));
+    let fix = if clean.is_empty() {
+        "unset LD_LIBRARY_PATH".to_owned()
+    } else {
+        format!("export LD_LIBRARY_PATH={}", quoted(&clean))
+    };
+    Some(
+        Finding::new("library-path", Severity::Warning, what)
+            .proof(format!("LD_LIBRARY_PATH={}", list.join(":")))
+            .fix(fix),
+    )
+}
+
+/// Whether a directory holds a file whose name begins as one of these.
+fn holds_any(directory: &Path, starts: &[&str]) -> bool {
+    let Ok(entries) = fs_err::read_dir(directory) else { return false };
+    entries.flatten().any(|entry| {
+        let name = entry.file_name();
+        name.to_str().is_some_and(|name| starts.iter().any(|start| name.starts_with(start)))
+    })
 }
 
 /// Libraries of two CUDA majors on one library path: names that both have are mixed in silence.
@@ -293,7 +407,7 @@ fn headers(view: &View<'_>) -> Option<Finding> {
     )
 }
 
-fn nccl(view: &View<'_>) -> Option<Finding> {
+fn two_nccls(view: &View<'_>) -> Option<Finding> {
     let all: Vec<String> = view
         .sites
         .starting("nvidia-nccl-cu")
@@ -335,50 +449,4 @@ fn ignorers(view: &View<'_>) -> Option<Finding> {
     Some(finding.fix(
         "run it through `cuenv exec`, which also sets CUDA_HOME and CUDNN_PATH for such packages",
     ))
-}
-
-/// Variables that change results or reach; nothing is wrong with them, but people forget that they are set.
-const SWITCHES: &[(&str, &str)] = &[
-    ("NVIDIA_TF32_OVERRIDE", "forces TF32 arithmetic on or off in all NVIDIA libraries"),
-    ("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "lets torch's matrix products use TF32"),
-    ("CUBLAS_WORKSPACE_CONFIG", "fixes cuBLAS workspaces, for results that repeat"),
-    ("CUBLAS_LOGINFO_DBG", "makes cuBLAS write a log"),
-    ("CUDNN_LOGLEVEL_DBG", "makes cuDNN write a log"),
-    ("TF_ENABLE_ONEDNN_OPTS", "switches TensorFlow's CPU kernels"),
-    ("TF_DETERMINISTIC_OPS", "makes TensorFlow slower and repeatable"),
-    ("TF_CUDNN_USE_AUTOTUNE", "switches TensorFlow's search for cuDNN algorithms"),
-    ("XLA_FLAGS", "changes XLA's behaviour"),
-    ("CUDA_LAUNCH_BLOCKING", "makes every kernel launch wait: slow, for debugging"),
-    ("CUDA_MODULE_LOADING", "changes when kernels are loaded"),
-    ("CUDA_CACHE_DISABLE", "compiles PTX anew in every process"),
-    ("CUDA_FORCE_PTX_JIT", "ignores compiled kernels and compiles PTX"),
-    ("PYTORCH_CUDA_ALLOC_CONF", "tunes torch's allocator"),
-    ("NCCL_P2P_DISABLE", "keeps NCCL from using direct GPU links"),
-    ("NCCL_IB_DISABLE", "keeps NCCL from using InfiniBand"),
-    ("NCCL_SHM_DISABLE", "keeps NCCL from using shared memory"),
-    ("NCCL_SOCKET_IFNAME", "limits NCCL to these network interfaces"),
-    ("LD_PRELOAD", "loads these libraries into every program, before all others"),
-    ("LD_AUDIT", "lets a library watch and redirect the loader, which doctor does not predict"),
-];
-
-fn switches(cx: &Context<'_>) -> Option<Finding> {
-    let set: Vec<String> = SWITCHES
-        .iter()
-        .filter_map(|(name, does)| Some(format!("{name}={} {does}", cx.process.var(name)?)))
-        .collect();
-    let hidden = cx.process.env().get(std::ffi::OsStr::new("CUDA_VISIBLE_DEVICES"));
-    let hidden = hidden.filter(|value| value.is_empty() || *value == "-1");
-    if set.is_empty() && hidden.is_none() {
-        return None;
-    }
-    let mut finding = Finding::new(
-        "switches",
-        Severity::Note,
-        "variables that change results, speed or reach are set",
-    );
-    finding.proof = set;
-    if hidden.is_some() {
-        finding = finding.proof("CUDA_VISIBLE_DEVICES hides every GPU");
-    }
-    Some(finding)
 }

@@ -47,7 +47,7 @@ fn driver(place: &Place<'_>) -> Option<Found<Version>> {
     })
 }
 
-fn names_in(place: &Place<'_>, directory: &str) -> Vec<String> {
+pub(super) fn names_in(place: &Place<'_>, directory: &str) -> Vec<String> {
     let Ok(entries) = fs_err::read_dir(place.path(directory)) else { return Vec::new() };
     let mut names: Vec<String> =
         entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
@@ -67,16 +67,23 @@ fn gpus(place: &Place<'_>) -> Vec<HostGpu> {
 }
 
 /// Returns NVIDIA's display devices on the PCI bus.
+pub(super) fn on_the_bus(place: &Place<'_>) -> Vec<String> {
+    let is_gpu = |bus: &String| {
+        let read = |what: &str| place.read(&format!("/sys/bus/pci/devices/{bus}/{what}"));
+        let (Some((vendor, _)), Some((class, _))) = (read("vendor"), read("class")) else {
+            return false;
+        };
+        vendor.trim() == "0x10de" && class.trim().starts_with("0x03")
+    };
+    names_in(place, "/sys/bus/pci/devices").into_iter().filter(is_gpu).collect()
+}
+
 fn undriven(place: &Place<'_>) -> Vec<Found<String>> {
-    names_in(place, "/sys/bus/pci/devices")
-        .into_iter()
-        .filter_map(|bus| {
-            let (vendor, via) = place.read(&format!("/sys/bus/pci/devices/{bus}/vendor"))?;
-            let (class, _) = place.read(&format!("/sys/bus/pci/devices/{bus}/class"))?;
-            let display = class.trim().starts_with("0x03");
-            (vendor.trim() == "0x10de" && display).then(|| Found::new(bus, via))
-        })
-        .collect()
+    let via = |bus: &str| {
+        let file = place.path(&format!("/sys/bus/pci/devices/{bus}/vendor"));
+        Via::File(file.display().to_string())
+    };
+    on_the_bus(place).into_iter().map(|bus| Found::new(bus.clone(), via(&bus))).collect()
 }
 
 fn wsl(place: &Place<'_>) -> Option<Found<String>> {
