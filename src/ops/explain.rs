@@ -1,34 +1,43 @@
-//! `explain`: a soname or the lines of a log -> why, and the one thing to do.
+//! `explain`: a soname or the lines of a log -> why, and the one thing to do. The deepest cause comes first.
+
+mod advice;
+mod host;
+mod library;
+mod numbers;
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::Serialize;
 
-use super::doctor::remedy::{cudnn_major, pin_with};
 use super::selection;
-use crate::catalog::{Catalog, CatalogError, SymptomCatalog};
+use crate::catalog::{Catalog, CatalogError, ProjectCatalog, SymptomCatalog};
 use crate::context::Context;
-use crate::domain::manifest::symptom::sonames;
+use crate::domain::log::{api_number, missing, sonames};
+use crate::domain::manifest::symptom::{Depth, Symptom};
 
 /// What was recognised.
 #[derive(Debug, Serialize)]
 pub struct Report {
-    /// One for each kind of line, in order of their first line.
+    /// One for each kind of line, the deepest cause first.
     pub explanations: Vec<Explanation>,
 }
 
 /// One recognised line.
 #[derive(Debug, Serialize)]
 pub struct Explanation {
-    /// The name of the kind; `library` for a soname that was looked up.
+    /// The name of the kind; `library` for sonames that were looked up.
     pub id: String,
     /// The line.
     pub line: String,
     /// Why it happens.
     pub cause: String,
-    /// What to do.
-    pub fix: String,
+    /// What to do; absent where nothing has to be done, or an explanation before it says it.
+    pub fix: Option<String>,
+    /// It follows from an explanation before it.
+    pub follows: bool,
+    #[serde(skip)]
+    depth: Depth,
 }
 
 /// Why nothing could be explained.
@@ -42,87 +51,82 @@ pub enum Error {
     Unknown,
 }
 
-/// Words that say that a library is missing, and not merely named.
-const MISSING: [&str; 8] = [
-    "cannot open",
-    "could not load",
-    "unable to load",
-    "failed to load",
-    "not found",
-    "cannot be loaded",
-    "could not open",
-    "no such file",
-];
+/// What explanations are made from.
+struct Known<'a> {
+    cx: &'a Context<'a>,
+    catalog: Catalog,
+    frameworks: ProjectCatalog,
+    /// The pin that holds here.
+    spec: Option<String>,
+}
 
 /// Explains `text`; a single soname counts as missing.
 pub fn explain(cx: &Context<'_>, text: &str) -> Result<Report, Error> {
-    let catalog = cx.catalog()?;
-    let symptoms = SymptomCatalog::load(&cx.layout.manifests())?;
-    let spec = selection::here(cx).ok().flatten().map(|choice| choice.spec);
+    let known = Known {
+        cx,
+        catalog: cx.catalog()?,
+        frameworks: cx.project_catalog()?,
+        spec: selection::here(cx).ok().flatten().map(|choice| choice.spec),
+    };
+    let symptoms = SymptomCatalog::load(&cx.layout.manifests())?.symptoms.symptom;
     let mut seen: BTreeSet<String> = BTreeSet::new();
     let mut explanations = Vec::new();
+    let mut absent = library::Absent::default();
     let alone = text.trim();
     let alone = !alone.contains(char::is_whitespace) && !sonames(alone).is_empty();
-    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        let lower = line.to_lowercase();
-        let missing = alone || MISSING.iter().any(|words| lower.contains(words));
-        let names = if missing { sonames(line) } else { Vec::new() };
-        if let Some(explanation) = library(&catalog, line, &names, spec.as_deref()) {
-            if seen.insert(explanation.cause.clone()) {
-                explanations.push(explanation);
-            }
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    for (index, line) in lines.iter().enumerate().filter(|(_, line)| !line.is_empty()) {
+        let names = if alone { sonames(line) } else { missing(line) };
+        if absent.take(&known, line, &names) {
             continue;
         }
-        if let Some(symptom) =
-            symptoms.symptoms.symptom.iter().find(|symptom| symptom.shows_in(line))
-            && seen.insert(symptom.id.clone())
-        {
-            explanations.push(Explanation {
-                id: symptom.id.clone(),
-                line: cut(line),
-                cause: symptom.cause.clone(),
-                fix: symptom.fix.clone(),
-            });
+        if alone && let Some(explanation) = host::driver_library(&known, line, &names) {
+            explanations.push(explanation);
+            continue;
         }
+        let Some(symptom) = recognised(&symptoms, line) else { continue };
+        if !seen.insert(symptom.id.clone()) {
+            continue;
+        }
+        let rest = lines[index..].iter().take(FOLLOWING).copied().collect::<Vec<_>>().join("\n");
+        explanations.push(
+            numbers::explain(&known, symptom, &rest)
+                .or_else(|| host::explain(&known, symptom, line))
+                .unwrap_or_else(|| advice::plain(&known, symptom, line)),
+        );
     }
-    if explanations.is_empty() { Err(Error::Unknown) } else { Ok(Report { explanations }) }
+    explanations.extend(absent.explain(&known));
+    if explanations.is_empty() {
+        return Err(Error::Unknown);
+    }
+    Ok(Report { explanations: ordered(explanations) })
 }
 
-/// What is known of a missing library that a toolchain brings.
-fn library(
-    catalog: &Catalog,
-    line: &str,
-    names: &[&str],
-    spec: Option<&str>,
-) -> Option<Explanation> {
-    let (name, providers) = names.iter().find_map(|name| {
-        let known: Vec<_> = catalog.providers(name).collect();
-        (!known.is_empty() && !catalog.is_driver_library(name)).then_some((*name, known))
-    })?;
-    let component = providers.first()?.0;
-    let majors: Vec<String> =
-        providers.iter().map(|(_, build)| build.cuda_major.to_string()).collect();
-    let release = match cudnn_major(name) {
-        Some(major) => format!("cuDNN {major}"),
-        None => format!("CUDA {}", majors.join(" or ")),
-    };
-    let command = pin_with(catalog, &[name], spec.or(Some("12")))?;
-    let holds = spec.is_some_and(|spec| command == format!("cuenv use {spec}"));
-    let fix = if holds {
-        "cuenv exec -- COMMAND (the pin here has it, and the program was started without it)"
-            .to_owned()
-    } else {
-        format!("{command}, then `cuenv exec -- COMMAND`")
-    };
-    Some(Explanation {
-        id: "library".to_owned(),
-        line: cut(line),
-        cause: format!(
-            "`{name}` belongs to {} of {release} and is not on the library path",
-            component.id
-        ),
-        fix,
+/// A warning may go on over so many lines.
+const FOLLOWING: usize = 8;
+
+fn recognised<'a>(symptoms: &'a [Symptom], line: &str) -> Option<&'a Symptom> {
+    // Texts first: a number may stand beside words that say more.
+    symptoms.iter().find(|symptom| symptom.shows_in(line)).or_else(|| {
+        let number = api_number(line)?;
+        symptoms.iter().find(|symptom| symptom.codes.contains(&number))
     })
+}
+
+/// Puts causes before what follows from them, and says each thing to do once.
+fn ordered(mut explanations: Vec<Explanation>) -> Vec<Explanation> {
+    // A library that is missing explains the words of those who did not find it.
+    explanations.sort_by_key(|one| (one.depth, one.id != library::ID));
+    let has_cause = explanations.iter().any(|one| one.depth == Depth::Cause);
+    let mut said: BTreeSet<String> = BTreeSet::new();
+    for one in &mut explanations {
+        let repeated = one.fix.as_ref().is_some_and(|fix| !said.insert(fix.clone()));
+        one.follows = repeated || (has_cause && one.depth == Depth::Effect);
+        if one.follows || one.depth == Depth::Harmless {
+            one.fix = None;
+        }
+    }
+    explanations
 }
 
 /// Lines of logs may be very long.
@@ -142,7 +146,11 @@ impl fmt::Display for Report {
             }
             writeln!(f, "{}", explanation.line)?;
             writeln!(f, "  why: {}", explanation.cause)?;
-            writeln!(f, "  fix: {}", explanation.fix)?;
+            match &explanation.fix {
+                Some(fix) => writeln!(f, "  fix: {fix}")?,
+                None if explanation.follows => writeln!(f, "  follows from the above")?,
+                None => writeln!(f, "  nothing has to be done")?,
+            }
         }
         Ok(())
     }

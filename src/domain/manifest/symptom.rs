@@ -29,12 +29,34 @@ pub struct Symptom {
     /// Texts that stand in such a line; `*` stands for any text.
     #[serde(rename = "match")]
     pub patterns: Vec<String>,
+    /// The numbers of the driver and runtime APIs that mean it.
+    #[serde(default)]
+    pub codes: Vec<u32>,
     /// Why it happens.
     pub cause: String,
-    /// What to do.
+    /// What to do; with `wants`, once the toolchain has that.
     pub fix: String,
+    /// What a toolchain has to have: a spec, `auto` for any CUDA. What the pin already has is not asked for again.
+    #[serde(default)]
+    pub wants: Option<String>,
+    /// How far it is from the cause.
+    #[serde(default)]
+    pub depth: Depth,
     /// Where this was learnt.
     pub source: Sources,
+}
+
+/// How far a line is from the cause of what went wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Depth {
+    /// It names the cause.
+    #[default]
+    Cause,
+    /// It follows from what another line of the log names, if there is one.
+    Effect,
+    /// Nothing is wrong.
+    Harmless,
 }
 
 impl Symptom {
@@ -57,43 +79,14 @@ fn stands_in(pattern: &str, line: &str) -> bool {
     true
 }
 
-/// The names of shared libraries in a line: `libcudnn_ops.so.9`, without directories.
-pub fn sonames(line: &str) -> Vec<&str> {
-    let is_name = |next: char| next.is_ascii_alphanumeric() || "._-+".contains(next);
-    let mut found = Vec::new();
-    for word in line.split(|next: char| !is_name(next)) {
-        let word = word.trim_end_matches(['.', '-']);
-        let Some((stem, version)) = word.split_once(".so") else { continue };
-        let plain = version.is_empty()
-            || version.strip_prefix('.').is_some_and(|rest| {
-                rest.split('.')
-                    .all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()))
-            });
-        if stem.starts_with("lib") && plain && !found.contains(&word) {
-            found.push(word);
-        }
-    }
-    found
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{sonames, stands_in};
+    use super::stands_in;
 
     #[test]
     fn stars_stand_for_any_text_in_order() {
         assert!(stands_in("a*c", "xabcx"));
         assert!(!stands_in("c*a", "xabcx"));
         assert!(stands_in("", "x"));
-    }
-
-    #[test]
-    fn names_of_libraries_are_found_in_lines() {
-        assert_eq!(
-            sonames("OSError: /a/b/libcublas.so.12: cannot open; see libfoo.so, libbar.so.1.2."),
-            ["libcublas.so.12", "libfoo.so", "libbar.so.1.2"]
-        );
-        assert_eq!(sonames("{libcudnn_ops.so.9.1.0, libcudnn_ops.so.9}").len(), 2);
-        assert!(sonames("libtorch.source lib.sox so.so.so").is_empty());
     }
 }

@@ -1,0 +1,130 @@
+//! Symptoms whose lines carry numbers that decide: two cuDNNs, a GPU and what a build has code for, a driver's CUDA.
+
+use super::advice::{self, EXEC};
+use super::{Explanation, Known};
+use crate::domain::capability::ComputeCapability;
+use crate::domain::log::{capabilities, cudnn_pair, unserved};
+use crate::domain::manifest::framework::FrameworkRelease;
+use crate::domain::manifest::symptom::Symptom;
+use crate::domain::spec::{Profile, Spec};
+use crate::domain::version::PackageVersion;
+use crate::ops::doctor::remedy::with_cuda;
+
+/// Explains by the numbers; `text` is the line and some that follow.
+pub(super) fn explain(known: &Known<'_>, symptom: &Symptom, text: &str) -> Option<Explanation> {
+    let line = text.lines().next()?;
+    let (cause, fix) = match symptom.id.as_str() {
+        "torch-cudnn-incompatible" | "tf-cudnn-older" | "jax-version" => {
+            cudnn(known, symptom, line)?
+        }
+        "sm-capability" | "sm-too-old" => gpu(known, text)?,
+        "ptxas-arch" | "nvrtc-arch" | "unsupported-arch" => compiler(known, symptom, line)?,
+        _ => return None,
+    };
+    Some(advice::of(symptom, line, cause, fix))
+}
+
+/// The cuDNN that came first is older than the one of the build.
+fn cudnn(known: &Known<'_>, symptom: &Symptom, line: &str) -> Option<(String, String)> {
+    let (running, compiled) = cudnn_pair(line)?;
+    let cause = format!(
+        "cuDNN {running} was loaded, and the framework was compiled with {compiled}: it takes that minor or a later one of \
+         the same major"
+    );
+    let wants = format!("auto+cudnn{}", compiled.major_minor());
+    let pinned = known.spec.as_deref().is_some_and(|spec| spec.contains("+cudnn"));
+    // Without a cuDNN in the pin a stranger's came first: one of the environment's own fits.
+    let fix = match (pinned, advice::pin(known.spec.as_deref(), &wants)) {
+        (true, Some(pin)) => format!("cuenv use {pin}, then `{EXEC}`"),
+        _ => symptom.fix.clone(),
+    };
+    Some((cause, fix))
+}
+
+/// Which of the two is older decides which way to go.
+fn gpu(known: &Known<'_>, text: &str) -> Option<(String, String)> {
+    let found = unserved(text)?;
+    let cc = found.gpu;
+    let (least, most) = (found.built.iter().min(), found.built.iter().max());
+    let record = known.catalog.knowledge().capability(cc).cloned();
+    let last = record.as_ref().and_then(|record| record.last_cuda.clone());
+    let lower = text.to_lowercase();
+    let is_old = match (least, most) {
+        (Some(least), Some(most)) if least != most => cc < *least,
+        (Some(least), _) => cc < *least || lower.contains("too old"),
+        _ => lower.contains("too old") || last.is_some(),
+    };
+    let build = newest_torch(known, cc);
+    let fix = match &build {
+        Some((version, Some(label))) => format!("pip install 'torch=={version}+{label}'"),
+        Some((version, None)) => format!("pip install 'torch=={version}'"),
+        None => "install a build of torch with code for this GPU".to_owned(),
+    };
+    let cause = if is_old {
+        let ends = last
+            .map(|last| format!("; CUDA {last} is the last with code for it"))
+            .unwrap_or_default();
+        format!(
+            "the GPU (compute capability {cc}) is older than this build of torch has code for{ends}"
+        )
+    } else {
+        let first = record
+            .map(|record| format!("; CUDA {} is the first with code for it", record.first_cuda));
+        format!(
+            "the GPU (compute capability {cc}) is newer than this build of torch has code for{}",
+            first.unwrap_or_default()
+        )
+    };
+    Some((cause, fix))
+}
+
+/// A compiler that does not know an architecture: the pin that has one which does.
+fn compiler(known: &Known<'_>, symptom: &Symptom, line: &str) -> Option<(String, String)> {
+    let cc = capabilities(line).into_iter().next()?;
+    let knowledge = known.catalog.knowledge();
+    let record = knowledge.capability(cc)?;
+    let spec = known.spec.as_deref();
+    let pinned = match spec.and_then(|spec| spec.parse().ok()) {
+        Some(Spec::Toolchain(pin)) => pin.cuda,
+        _ => None,
+    };
+    let ended = record
+        .last_cuda
+        .as_ref()
+        .filter(|last| pinned.as_ref().is_some_and(|pinned| pinned.major_minor() > **last));
+    let (bound, cause) = match ended {
+        Some(last) => {
+            (last, format!("code for compute capability {cc} can be made up to CUDA {last}"))
+        }
+        None => {
+            let first = &record.first_cuda;
+            (first, format!("code for compute capability {cc} can be made from CUDA {first} on"))
+        }
+    };
+    let mut pin = with_cuda(spec, bound);
+    // NVRTC is in every profile, the other compilers are not.
+    if symptom.id != "nvrtc-arch" {
+        pin.profile = Some(Profile::Devel);
+    }
+    Some((cause, format!("cuenv use {pin}, then `{EXEC}`")))
+}
+
+/// The newest torch with code for a GPU, and the label of its build.
+fn newest_torch(
+    known: &Known<'_>,
+    cc: ComputeCapability,
+) -> Option<(PackageVersion, Option<String>)> {
+    let entries = known.frameworks.frameworks.release.iter();
+    let version = |entry: &FrameworkRelease| {
+        entry.versions.iter().map(|specifier| specifier.version().clone()).max()
+    };
+    let fitting = entries.filter(|entry| {
+        let range = entry.cc_min.zip(entry.cc_max);
+        entry.distribution == "torch"
+            && entry.broken.is_none()
+            && range
+                .is_some_and(|(least, most)| least <= cc && (cc <= most || cc.major == most.major))
+    });
+    let newest = fitting.max_by(|a, b| (version(a), &a.cuda).cmp(&(version(b), &b.cuda)))?;
+    Some((version(newest)?, newest.local.clone()))
+}
