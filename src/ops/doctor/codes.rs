@@ -81,6 +81,7 @@ pub const CODES: &[Code] = &[
         Error,
         "files of the toolchain are gone or have another size",
     ),
+    code("lock-drift", "runtime", Warning, "the lock does not answer the pin"),
     code(
         "not-pinned",
         "runtime",
