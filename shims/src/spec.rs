@@ -160,7 +160,7 @@ pub fn canonical(text: &str) -> String {
     let mut components: Vec<&str> = parts.collect();
     // Names hold no digit, so the text up to the first digit is the name.
     let name = |part: &str| part.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').len();
-    components.sort_by_key(|part| {
+    components.sort_unstable_by_key(|part| {
         let name = &part[..name(part)];
         (name != "cudnn", name.to_owned())
     });

@@ -35,7 +35,7 @@ impl Supplied {
         if env.via == Via::Conda {
             supplied.add(&env.root.join("lib"));
         }
-        supplied.directories.sort();
+        supplied.directories.sort_unstable();
         supplied
     }
 

@@ -109,7 +109,7 @@ fn framework_libraries(site: &Path) -> Vec<PathBuf> {
         .iter()
         .flat_map(|directory| {
             let mut found = entries(directory);
-            found.sort();
+            found.sort_unstable();
             found
         })
         .filter(is_library)

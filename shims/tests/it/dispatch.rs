@@ -431,6 +431,50 @@ fn it_works_in_a_deleted_directory() {
     assert_eq!(output.stdout, b"ran\n", "{output:?}");
 }
 
+/// What a shim asks of the system, three directories below its pin. The bounds are there to be seen when they break.
+#[test]
+fn a_shim_asks_little_of_the_system() {
+    if !Path::new("/usr/bin/strace").exists() {
+        println!("skipped: no strace");
+        return;
+    }
+    let bed = Bed::new();
+    bed.toolchain("12.4.1-abc", "12.4");
+    bed.shim("true");
+    bed.write("project/.cuenv", "12.4\n");
+    bed.write("project/a/b/x", "");
+    bed.write("home/elsewhere/x", "");
+    let calls = |below: &str| {
+        let log = bed.path("trace");
+        let mut command = bed.command(Path::new("/usr/bin/strace"));
+        command.args(["-f", "-e", "trace=%file,read", "-o"]).arg(&log);
+        let ran = command.arg(bed.path("data/shims/true")).current_dir(bed.path(below)).status();
+        if !ran.unwrap().success() {
+            println!("skipped: strace cannot trace here");
+            return None;
+        }
+        let text = std::fs::read_to_string(log).unwrap();
+        let own: Vec<String> = text
+            .lines()
+            // Before it the loader of a shim that is not static, behind it the program.
+            .skip_while(|line| !line.contains("getcwd("))
+            .take_while(|line| !line.contains("execve("))
+            .map(str::to_owned)
+            .collect();
+        assert!(text.lines().count() > own.len() + 1, "the program was started: {text}");
+        Some(own)
+    };
+    for (below, most) in [("project/a/b", 50), ("home/elsewhere", 32)] {
+        let Some(own) = calls(below) else { return };
+        assert!(own.len() <= most, "{below}: {} calls: {own:#?}", own.len());
+        // A program is megabytes; its first bytes say what it is.
+        let read = own.iter().filter_map(|line| {
+            line.split_once("read(")?.1.rsplit_once("= ")?.1.parse::<u64>().ok()
+        });
+        assert!(read.sum::<u64>() < 3000, "{below}: {own:#?}");
+    }
+}
+
 #[test]
 fn it_names_itself() {
     let bed = Bed::new();
