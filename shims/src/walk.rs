@@ -420,8 +420,6 @@ pub(crate) mod tests {
     }
 
     /// A name, how it is made, and what is said of it.
-    type Way<'a> = (&'a str, &'a dyn Fn(&Path), &'a str);
-
     #[test]
     fn a_pin_that_leads_nowhere_is_broken_and_not_absent() {
         type Way<'a> = (&'a str, &'a dyn Fn(&Path), &'a str);
