@@ -5,6 +5,7 @@ pub mod commands;
 mod completion;
 pub mod exit;
 pub mod failure;
+mod look;
 pub mod output;
 mod progress;
 mod words;
@@ -12,6 +13,7 @@ mod words;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Parser as _;
 use shims::dirs::Dirs;
@@ -75,6 +77,7 @@ fn output(global: &Global, process: &Process) -> Output {
         json: global.json,
         quiet: global.quiet,
         verbose: global.verbose,
+        columns: process.columns(),
         colour_stdout: colour(process.stdout_is_terminal()),
         colour_stderr: colour(process.stderr_is_terminal()),
     }
@@ -105,8 +108,8 @@ fn dispatch(cli: &Cli, process: &Process, output: &Output) -> Result<Exit, Failu
     if let Some(done) = without_context(&cli.command, process, output) {
         return done;
     }
-    let bars: Box<dyn Progress> = if output.quiet || output.json || cli.global.no_progress {
-        Box::new(Silent)
+    let bars: Arc<dyn Progress + Send> = if output.quiet || output.json || cli.global.no_progress {
+        Arc::new(Silent)
     } else {
         progress::for_terminal(process.stderr_is_terminal())
     };
@@ -117,7 +120,9 @@ fn dispatch(cli: &Cli, process: &Process, output: &Output) -> Result<Exit, Failu
         return Err(Failure::home_is_no_directory(layout.data()));
     }
     let overrides = Overrides { offline: cli.global.offline, jobs: cli.command.jobs() };
-    let settings = Settings::load(process, &layout, &overrides)?;
+    let mut settings = Settings::load(process, &layout, &overrides)?;
+    let listener = Arc::clone(&bars);
+    settings.http.on_pause = Some(Arc::new(move |line: &str| listener.note(line)));
     for note in &settings.notes {
         output.note(note);
     }

@@ -103,9 +103,7 @@ pub fn fault(spec: &str, names: &[&'static str]) -> Option<Fault> {
             return Some(Fault::Component(part.to_owned(), None));
         }
         if !names.is_empty() && !names.contains(&name) {
-            let near = names.iter().map(|known| (distance(known, name), *known)).min();
-            let near = near.filter(|(steps, _)| *steps <= 2).map(|(_, known)| known);
-            return Some(Fault::Component(name.to_owned(), near));
+            return Some(Fault::Component(name.to_owned(), nearest(name, names)));
         }
         if !version.is_empty() && !is_version(version) {
             return Some(Fault::Version(version.to_owned()));
@@ -118,6 +116,13 @@ pub fn fault(spec: &str, names: &[&'static str]) -> Option<Fault> {
 
 fn is_version(text: &str) -> bool {
     text.split('.').all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// The name that is spelt most like a word, if one is close.
+pub fn nearest<'a>(word: &str, names: &[&'a str]) -> Option<&'a str> {
+    let near = names.iter().map(|known| (distance(known, word), *known)).min()?;
+    // A short word is near to many.
+    (near.0 <= word.len().div_ceil(3).min(2)).then_some(near.1)
 }
 
 /// How many letters have to be put in, taken out or changed to make one word of the other.

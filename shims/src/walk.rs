@@ -419,7 +419,6 @@ pub(crate) mod tests {
         assert!(error.unwrap().to_string().contains("cannot use the pin"));
     }
 
-    /// A name, how it is made, and what is said of it.
     #[test]
     fn a_pin_that_leads_nowhere_is_broken_and_not_absent() {
         type Way<'a> = (&'a str, &'a dyn Fn(&Path), &'a str);

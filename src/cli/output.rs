@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::exit::Exit;
 use super::failure::Failure;
+use super::look;
 
 /// The schema number of every JSON document; adding keys is compatible, renaming or removing raises it.
 pub const SCHEMA: u32 = 1;
@@ -22,6 +23,8 @@ pub struct Output {
     pub quiet: bool,
     /// Print more: the number of `-v`.
     pub verbose: u8,
+    /// How wide standard output is; `None` when it is no terminal.
+    pub columns: Option<usize>,
     /// Colour on standard output.
     pub colour_stdout: bool,
     /// Colour on standard error.
@@ -72,7 +75,18 @@ fn plain(text: &str, colour: bool) -> Cow<'_, str> {
 impl Output {
     /// Prints a report: its JSON form with `--json`, its `Display` otherwise. A closed pipe is not an error.
     pub fn report<T: Serialize + Display>(&self, report: &T) -> Result<(), Failure> {
-        if self.json { self.json(report) } else { self.text(&report.to_string()) }
+        if self.json {
+            return self.json(report);
+        }
+        // Made plain before it is broken and painted: what stands in it of others counts as it will be seen.
+        let mut text = shims::shown::text(&report.to_string()).into_owned();
+        if let Some(columns) = self.columns {
+            text = look::wrapped(&text, columns);
+        }
+        if self.colour_stdout {
+            text = look::painted(&text);
+        }
+        self.raw(&text)
     }
 
     /// Prints the report of a command that changes something: as [`Output::report`], and nothing with `--quiet`.

@@ -1,8 +1,8 @@
 //! Progress on standard error: bars on a terminal, plain lines elsewhere.
 
 use std::io::Write as _;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -10,8 +10,8 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::progress::{Progress, Task};
 
 /// Returns bars for a terminal, lines otherwise.
-pub(super) fn for_terminal(is_terminal: bool) -> Box<dyn Progress> {
-    if is_terminal { Box::new(Bars::new()) } else { Box::new(Lines) }
+pub(super) fn for_terminal(is_terminal: bool) -> Arc<dyn Progress + Send> {
+    if is_terminal { Arc::new(Bars::new()) } else { Arc::new(Lines) }
 }
 
 struct Bars {

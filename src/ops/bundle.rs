@@ -12,6 +12,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, Read as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Mutex, PoisonError};
@@ -164,7 +165,10 @@ pub fn pack(cx: &Context<'_>, request: &Request) -> Result<Report, Error> {
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, message).into());
     }
     // Beside its final name, so that a bundle is whole or not there.
-    let file = tempfile::NamedTempFile::new_in(directory)?;
+    // As readable as other files that the user makes: the umask decides.
+    let file = tempfile::Builder::new()
+        .permissions(std::fs::Permissions::from_mode(0o666))
+        .tempfile_in(directory)?;
     let mut archive = Writer::new(io::BufWriter::new(file), 0)?;
     archive.add(MARK, HEAD.len() as u64, &mut HEAD.as_bytes())?;
     let text = lock.render();
@@ -176,8 +180,6 @@ pub fn pack(cx: &Context<'_>, request: &Request) -> Result<Report, Error> {
     let file = archive.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?;
     file.as_file().sync_all()?;
     let bytes = file.as_file().metadata()?.len();
-    // A temporary file is private; a bundle is as readable as other files that people make.
-    fs::set_permissions(file.path(), std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
     file.persist(&path).map_err(|error| error.error)?;
     Ok(Report {
         path,

@@ -158,7 +158,9 @@ pub fn installed(cx: &Context<'_>) -> Report {
         one.own_bytes = one
             .wheels
             .iter()
+            // What lies in another's store takes no space here.
             .filter(|wheel| holders[&wheel.sha256].len() == 1)
+            .filter(|wheel| cx.layout.store_entry(&wheel.sha256).exists())
             .map(|wheel| wheel.unpacked)
             .fold(0, u64::saturating_add);
         one.projects = users.get(&one.name).cloned().unwrap_or_default();
@@ -264,31 +266,12 @@ pub struct Available {
 
 impl fmt::Display for Available {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "CUDA        {}", wrapped(&self.cuda))?;
+        writeln!(f, "CUDA        {}", self.cuda.join(" "))?;
         for (major, releases) in &self.cudnn {
-            writeln!(f, "cuDNN       for CUDA {major}: {}", wrapped(releases))?;
+            writeln!(f, "cuDNN       for CUDA {major}: {}", releases.join(" "))?;
         }
-        writeln!(f, "components  {}", wrapped(&self.components))
+        writeln!(f, "components  {}", self.components.join(" "))
     }
-}
-
-/// Writes words in lines of at most 88 characters, the later ones indented below the first.
-fn wrapped(words: &[String]) -> String {
-    const WIDTH: usize = 88;
-    const INDENT: &str = "\n            ";
-    let mut out = String::new();
-    let mut line = 0;
-    for word in words {
-        if line > 0 && line + word.len() + 1 > WIDTH {
-            out.push_str(INDENT);
-            line = 0;
-        } else if line > 0 {
-            out.push(' ');
-        }
-        out.push_str(word);
-        line += word.len() + 1;
-    }
-    out
 }
 
 /// Asks the index what there is.

@@ -114,7 +114,8 @@ pub fn pin(cx: &Context<'_>, request: &Request) -> Result<Report, Error> {
         Scope::Project => project.pin_path(),
         Scope::Default => cx.layout.default_file(),
     };
-    if request.scope == Scope::Project && request.effect != Effect::DryRun {
+    let writes = request.scope == Scope::Project && request.effect != Effect::DryRun;
+    if writes && !says_so_already(cx, &project, request)? {
         project.check_writable()?;
     }
     let mut report = Report {
@@ -182,6 +183,14 @@ pub fn pin(cx: &Context<'_>, request: &Request) -> Result<Report, Error> {
 /// The project whose frameworks have a say; the default serves none.
 fn directory<'a>(cx: &'a Context<'_>, request: &Request) -> Option<&'a Path> {
     (request.scope == Scope::Project).then(|| cx.cwd())
+}
+
+/// Whether nothing is to be written: the pin and its lock say what is asked for.
+fn says_so_already(cx: &Context<'_>, project: &Project, request: &Request) -> Result<bool, Error> {
+    let pin = project.read_pin().ok().flatten();
+    let same =
+        request.venv.is_none() && pin.is_some_and(|pin| pin.toolchain == request.spec.to_string());
+    Ok(same && lock_that_answers(cx, project, request)?.is_some())
 }
 
 /// A lock that answers the same spec already is kept: `update` moves it, `use` does not. One that cannot be read is

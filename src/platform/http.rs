@@ -32,7 +32,7 @@ pub use self::auth::{Credential, Credentials, safe_text, safe_url, without_user}
 pub use self::error::Error;
 pub use self::range::{ByteRange, ContentRange};
 pub use self::response::Response;
-pub use self::retry::{Backoff, Retry};
+pub use self::retry::{Backoff, OnPause, Retry};
 pub use self::tls::Authorities;
 
 type MakeProxy = fn(&str) -> reqwest::Result<Proxy>;
@@ -63,6 +63,8 @@ pub struct Config {
     pub https_proxy: Option<String>,
     /// Hosts that are reached directly, in the form of the `NO_PROXY` variable.
     pub no_proxy: Option<String>,
+    /// Who is told of pauses between tries.
+    pub on_pause: Option<OnPause>,
 }
 
 impl fmt::Debug for Config {
@@ -90,6 +92,7 @@ impl Default for Config {
             http_proxy: None,
             https_proxy: None,
             no_proxy: None,
+            on_pause: None,
         }
     }
 }
@@ -128,7 +131,7 @@ impl Http {
 
     /// A fresh series of pauses for a caller that repeats work of its own (a body that broke off).
     pub fn backoff(&self) -> Backoff {
-        Backoff::new(self.config.retry)
+        Backoff::new(self.config.retry, self.config.on_pause.clone())
     }
 
     /// Parses an address; the error names it without its password.

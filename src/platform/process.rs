@@ -16,6 +16,7 @@ pub struct Process {
     cwd: Option<PathBuf>,
     exe: Option<PathBuf>,
     stdout_is_terminal: bool,
+    stdout_columns: Option<usize>,
     stderr_is_terminal: bool,
 }
 
@@ -29,6 +30,9 @@ impl Process {
             cwd: std::env::current_dir().ok(),
             exe: std::env::current_exe().ok(),
             stdout_is_terminal: std::io::stdout().is_terminal(),
+            stdout_columns: rustix::termios::tcgetwinsize(std::io::stdout())
+                .ok()
+                .map(|size| usize::from(size.ws_col)),
             stderr_is_terminal: std::io::stderr().is_terminal(),
         }
     }
@@ -93,6 +97,15 @@ impl Process {
     /// Tells whether standard output is a terminal.
     pub fn stdout_is_terminal(&self) -> bool {
         self.stdout_is_terminal
+    }
+
+    /// Returns how wide standard output is, when it is a terminal: what `COLUMNS` says, or the terminal.
+    pub fn columns(&self) -> Option<usize> {
+        if !self.stdout_is_terminal {
+            return None;
+        }
+        let said = self.var("COLUMNS").and_then(|text| text.parse().ok());
+        said.or(self.stdout_columns).filter(|columns| *columns >= 20)
     }
 
     /// Tells whether standard error is a terminal.

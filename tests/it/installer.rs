@@ -361,6 +361,12 @@ fn updates_itself_from_where_it_came_and_keeps_the_old_one() {
     let lost = ada.cuenv(&["self", "update"]).code(1);
     assert!(lost.stderr.contains("nothing says where releases are"), "{}", lost.stderr);
 
+    // What anybody on the way could change is not run, wherever its digests come from.
+    let mut plain = ada.command(ada.installed().to_str().unwrap());
+    plain.args(["self", "update"]).env("CUENV_DOWNLOAD_BASE", "http://releases.invalid/cuenv");
+    let refused = Ran::of(&mut plain, &ada.sandbox).code(2);
+    assert!(refused.stderr.contains("https://"), "{}", refused.stderr);
+
     let base = format!("file://{}", mirror.display());
     let update = |args: &[&str]| {
         let mut command = ada.command(ada.installed().to_str().unwrap());

@@ -31,6 +31,7 @@ mod installer;
 mod launchers;
 mod loader;
 mod loader_wheels;
+mod looks;
 mod machines;
 mod main_job;
 mod mirror_install;

@@ -104,7 +104,10 @@ pub(crate) fn run(
     };
     let Some(format) = format else {
         let shell = args.shell.expect("one of the two is given");
-        let text = assignments(shell.into(), &found.changes);
+        let mut text = assignments(shell.into(), &found.changes);
+        if !text.is_empty() && !text.ends_with(b"\n") {
+            text.push(b'\n');
+        }
         return match std::io::stdout().lock().write_all(&text) {
             Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
                 Err(Failure::new(Exit::Failed, error))

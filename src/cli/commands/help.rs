@@ -24,6 +24,24 @@ pub const TOPICS: [(&str, &str); 5] = [
     ("docker", include_str!("../../../docs/topics/docker.md")),
 ];
 
+/// Neither a command nor a topic: names the nearest one.
+fn unknown(word: &str, command: &clap::Command, args: &Args) -> Failure {
+    let names =
+        command.get_subcommands().filter(|sub| !sub.is_hide_set()).map(clap::Command::get_name);
+    let topics = TOPICS.iter().map(|(name, _)| *name).filter(|_| args.about.len() == 1);
+    let names: Vec<&str> = names.chain(topics).collect();
+    let failure = match args.about.as_slice() {
+        [_] => Failure::new(Exit::Usage, format!("there is no command and no topic `{word}`")),
+        _ => Failure::new(Exit::Usage, format!("there is no command `{}`", args.about.join(" "))),
+    };
+    match shims::spec::nearest(word, &names) {
+        Some(near) => failure.hint(format!("did you mean `cuenv help {near}`?")),
+        None => failure.hint(
+            "topics are nvcc, venv, driver, hpc and docker; `cuenv --help` lists the commands",
+        ),
+    }
+}
+
 pub(crate) fn run(args: &Args, output: &Output) -> Result<Exit, Failure> {
     let mut root = Cli::command();
     root.build();
@@ -35,13 +53,10 @@ pub(crate) fn run(args: &Args, output: &Output) -> Result<Exit, Failure> {
     }
     let mut command = &mut root;
     for word in &args.about {
-        let Some(found) = command.find_subcommand_mut(word) else {
-            let error = format!("there is no command and no topic `{word}`");
-            return Err(Failure::new(Exit::Usage, error).hint(
-                "topics are nvcc, venv, driver, hpc and docker; `cuenv --help` lists the commands",
-            ));
-        };
-        command = found;
+        if command.find_subcommand(word).is_none() {
+            return Err(unknown(word, command, args));
+        }
+        command = command.find_subcommand_mut(word).expect("it was found above");
     }
     output.text(&command.render_long_help().to_string())?;
     Ok(Exit::Ok)

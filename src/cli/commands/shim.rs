@@ -56,6 +56,9 @@ pub(crate) fn run(
     } else if !matches!(args.command, Command::Remove { .. }) || !report.removed.is_empty() {
         output.report(&report)?;
     }
+    if matches!(args.command, Command::List) && report.shims.is_empty() && !output.json {
+        output.note("there are no shims; `cuenv shim add python nvcc` makes some");
+    }
     if is_add && !report.on_path {
         output.note(&format!("put `{}` first on PATH to use them", report.directory.display()));
     }

@@ -82,6 +82,16 @@ fn pinned(cx: &Context<'_>, args: &Args, spec: Spec, output: &Output) -> Result<
             (false, false) => Effect::Install,
         },
     };
-    output.result(&pin::pin(cx, &request)?)?;
+    let report = pin::pin(cx, &request)?;
+    output.result(&report)?;
+    if !output.json && report.written {
+        match (&report.toolchain, &report.install) {
+            (Some(_), None) => output.note("Next: `cuenv install` fetches it"),
+            (Some(_), Some(_)) => {
+                output.note("Next: run a program in it, as in `cuenv exec python train.py`");
+            }
+            (None, _) => {}
+        }
+    }
     Ok(Exit::Ok)
 }

@@ -14,8 +14,8 @@ pub struct Args {
     /// Compare every file with its wheel instead of loading the libraries
     #[arg(long)]
     files: bool,
-    /// Fetch broken wheels again and build the prefix anew
-    #[arg(long, requires = "files")]
+    /// Compare every file, fetch broken wheels again and build the prefix anew
+    #[arg(long)]
     repair: bool,
     /// Load only; compute nothing, though there is a GPU
     #[arg(long)]
@@ -32,7 +32,7 @@ pub struct Load {
 }
 
 pub(crate) fn run(cx: &Context<'_>, args: &Args, output: &Output) -> Result<Exit, Failure> {
-    if args.files {
+    if args.files || args.repair {
         let report = verify::check_files(cx, args.spec.as_deref(), args.repair)?;
         output.report(&report)?;
         let whole = report.faults.is_empty() || report.repaired;

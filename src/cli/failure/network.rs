@@ -5,13 +5,14 @@ use crate::cli::exit::Exit;
 use crate::index;
 use crate::platform::http;
 
+/// What brings something that is not here.
+const ONLINE: &str = "run it once without `--offline`, CUENV_OFFLINE and `offline` in `config.toml`, or bring a bundle: `cuenv install --from FILE`";
+
 impl From<http::Error> for Failure {
     fn from(error: http::Error) -> Self {
         use http::Error as E;
         let hint = match &error {
-            E::Offline { .. } => {
-                Some("run it once without `--offline` (and without CUENV_OFFLINE)")
-            }
+            E::Offline { .. } => Some(ONLINE),
             E::BadUrl { .. } => {
                 Some("check CUENV_INDEX_URL, or the index in `config.toml` or pip.conf")
             }
@@ -53,7 +54,7 @@ impl From<index::Error> for Failure {
             E::Unreadable(_) => Self::new(Exit::Usage, error)
                 .hint("make that file readable, or move it away"),
             E::Offline { .. } => Self::new(Exit::Network, error)
-                .hint("run it once without `--offline` (and without CUENV_OFFLINE)"),
+                .hint(ONLINE),
             E::NotFound { .. } => Self::new(Exit::NoMatch, error)
                 .hint("a mirror may lack it: check CUENV_INDEX_URL, which usually ends in `/simple`"),
             E::NotAListing { .. } => Self::new(Exit::Network, error)

@@ -5,10 +5,14 @@
 //! up to [`Retry::patience`]; what asks for more is reported instead of waited for.
 
 use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::error::Error;
+
+/// A shorter pause is over before anybody has read of it.
+const SHORTEST_TOLD: Duration = Duration::from_millis(100);
 
 /// Numbers of the retry policy.
 #[derive(Debug, Clone, Copy)]
@@ -34,17 +38,20 @@ impl Default for Retry {
     }
 }
 
+/// Is told why and how long is waited, so that nobody takes a pause for a hang.
+pub type OnPause = Arc<dyn Fn(&str) + Send + Sync>;
+
 /// One series of tries.
-#[derive(Debug)]
 pub struct Backoff {
     policy: Retry,
     done: u32,
+    on_pause: Option<OnPause>,
 }
 
 impl Backoff {
     /// A series of which nothing is used up.
-    pub fn new(policy: Retry) -> Self {
-        Self { policy, done: 0 }
+    pub fn new(policy: Retry, on_pause: Option<OnPause>) -> Self {
+        Self { policy, done: 0, on_pause }
     }
 
     /// Forgets the tries made: call it when there was progress.
@@ -54,11 +61,13 @@ impl Backoff {
 
     /// Sleeps if `error` is worth another try, or hands it back.
     pub fn again(&mut self, error: Error) -> Result<(), Error> {
-        let pause = self.pause(&error, random_fraction()).ok_or(error)?;
-        match pause {
-            Ok(pause) => thread::sleep(pause),
-            Err(refused) => return Err(refused),
+        let Some(pause) = self.pause(&error, random_fraction()) else { return Err(error) };
+        let pause = pause?;
+        if let Some(tell) = self.on_pause.as_ref().filter(|_| pause >= SHORTEST_TOLD) {
+            let (next, all) = (self.done + 1, self.policy.times + 1);
+            tell(&format!("{error}; attempt {next} of {all} in {:.1} s", pause.as_secs_f64()));
         }
+        thread::sleep(pause);
         Ok(())
     }
 
@@ -123,6 +132,7 @@ fn parse_http_date(text: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::time::Duration;
 
     use super::{Backoff, Error, Retry, parse_http_date, parse_retry_after, random_fraction};
@@ -134,7 +144,7 @@ mod tests {
 
     #[test]
     fn pauses_double_up_to_the_limit_and_end() {
-        let mut backoff = Backoff::new(Retry { times: 6, ..Retry::default() });
+        let mut backoff = Backoff::new(Retry { times: 6, ..Retry::default() }, None);
         let mut pauses = Vec::new();
         while let Some(pause) = backoff.pause(&busy(None), 0.0) {
             pauses.push(pause.expect("no server pause").as_millis());
@@ -146,14 +156,30 @@ mod tests {
     }
 
     #[test]
+    fn a_pause_is_told() {
+        let said = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let into = Arc::clone(&said);
+        let listener: super::OnPause =
+            Arc::new(move |line: &str| into.lock().expect("no panic").push(line.to_owned()));
+        let first = Duration::from_millis(250);
+        let mut backoff =
+            Backoff::new(Retry { times: 1, first, ..Retry::default() }, Some(listener));
+        backoff.again(busy(None)).expect("a try is left");
+        assert!(backoff.again(busy(None)).is_err());
+        let said = said.lock().expect("no panic");
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].contains("answered 503") && said[0].contains("; attempt 2 of 2 in 0."));
+    }
+
+    #[test]
     fn a_lasting_error_is_not_tried_again() {
         let missing = Error::Status { url: "u".to_owned(), status: 404, retry_after: None };
-        assert!(Backoff::new(Retry::default()).pause(&missing, 0.0).is_none());
+        assert!(Backoff::new(Retry::default(), None).pause(&missing, 0.0).is_none());
     }
 
     #[test]
     fn the_servers_pause_wins_within_patience() {
-        let mut backoff = Backoff::new(Retry::default());
+        let mut backoff = Backoff::new(Retry::default(), None);
         let asked = backoff.pause(&busy(Some(7)), 0.0).expect("transient").expect("short");
         assert_eq!(asked.as_secs(), 7);
         let refused = backoff.pause(&busy(Some(3600)), 0.0).expect("transient");
