@@ -64,6 +64,8 @@ pub struct Launch {
     pub choice: Option<Choice>,
     /// What the choice stands for.
     pub state: State,
+    /// LD_LIBRARY_PATH of this process, before the toolchain is put on it.
+    pub inherited: String,
     /// The environment the program gets.
     pub vars: Vars,
     /// The Python environment.
@@ -80,6 +82,7 @@ impl Launch {
     /// Works out the process for `request`.
     pub fn new(cx: &Context<'_>, request: &Request) -> Self {
         let mut vars = cx.process.env().clone();
+        let inherited = cx.process.var("LD_LIBRARY_PATH").unwrap_or_default().to_owned();
         let (choice, mut state) = select(cx, request.spec.as_deref());
         let beside = choice.as_ref().and_then(Choice::pin_directory).unwrap_or_else(|| cx.cwd());
         let absolute = |path: &Path| {
@@ -125,7 +128,19 @@ impl Launch {
         let sites = env.as_ref().map(|env| env.sites.clone()).unwrap_or_default();
         let cwd = cx.cwd().to_owned();
         let is_secure = is_secure(&program);
-        Self { program, is_python, is_secure, choice, state, vars, env, libraries, sites, cwd }
+        Self {
+            program,
+            is_python,
+            is_secure,
+            choice,
+            state,
+            inherited,
+            vars,
+            env,
+            libraries,
+            sites,
+            cwd,
+        }
     }
 
     /// A variable of the program's environment; empty counts as unset.

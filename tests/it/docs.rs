@@ -12,6 +12,7 @@ use cuenv::catalog::{Catalog, ProjectCatalog};
 use cuenv::cli::args::Cli;
 use cuenv::cli::exit::Exit;
 use cuenv::domain::manifest::framework::CudnnWish;
+use cuenv::ops::doctor::codes::CODES;
 use cuenv::settings::variables::VARIABLES;
 
 fn root() -> &'static Path {
@@ -133,6 +134,19 @@ fn the_exit_code_and_variable_references_are_current() {
          `XDG_CONFIG_HOME`.\n",
     );
     page("variables.md", &text);
+}
+
+#[test]
+fn the_table_of_findings_is_current() {
+    let mut text = format!("{GENERATED}# Findings of doctor\n\n");
+    text.push_str("Severity is the worst that a code comes with. How to read them: [Reading doctor](../doctor.md).\n\n");
+    text.push_str("| link | code | severity | meaning |\n|---|---|---|---|\n");
+    for code in CODES {
+        let link = if code.link.is_empty() { "surroundings" } else { code.link };
+        let _ =
+            writeln!(text, "| {link} | `{}` | {} | {} |", code.code, code.severity, code.meaning);
+    }
+    page("findings.md", &text);
 }
 
 #[test]

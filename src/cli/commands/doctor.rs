@@ -29,7 +29,11 @@ pub(crate) fn run(cx: &Context<'_>, args: &Args, output: &Output) -> Result<Exit
     if output.json {
         output.json(&report)?;
     } else {
-        let style = Style { colour: output.colour_stdout, verbose: output.verbose > 0 };
+        let style = Style {
+            colour: output.colour_stdout,
+            verbose: output.verbose > 0,
+            columns: output.columns,
+        };
         output.text(&report.render(style))?;
     }
     Ok(if report.has_errors() { Exit::Findings } else { Exit::Ok })

@@ -55,6 +55,9 @@ pub struct Component {
     /// Why a missing wheel is a warning and not an error; absent: it is an error.
     #[serde(default)]
     pub optional: Option<String>,
+    /// The index has source archives of it and no wheel, so that no spec can take it from there.
+    #[serde(default)]
+    pub source_only: bool,
     /// The targets that have it; empty: all.
     #[serde(default)]
     pub targets: Vec<Target>,

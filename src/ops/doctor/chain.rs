@@ -346,6 +346,7 @@ fn cudnn_link(
 fn framework(view: &View<'_>, predictions: &[Prediction]) -> Link {
     let names: Vec<String> = predictions
         .iter()
+        .filter(|prediction| prediction.is_shown())
         .map(|prediction| format!("{} {}", prediction.name, prediction.version))
         .collect();
     let from = view.launch.env.as_ref().map(|env| env.root.display().to_string());

@@ -1,10 +1,11 @@
 //! Findings about libraries: missing, mixed, shadowed, too old.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use super::predict::{Miss, Place, Prediction, View, file_name};
 use super::project::Project;
-use super::remedy::pin_with;
+use super::remedy::{self, pin_with};
 use crate::domain::finding::{Finding, Severity};
 use crate::domain::version::Version;
 use crate::domain::wish::cudnn_serves;
@@ -25,9 +26,9 @@ pub(super) fn check(view: &View<'_>, prediction: &Prediction, asked: &Asked<'_>)
     let mut found = Vec::new();
     found.extend(missing(view, prediction, asked));
     found.extend(symbols(view, prediction));
-    found.extend(mixed_cudnn(prediction));
+    found.extend(mixed_cudnn(view, prediction));
     found.extend(older_cudnn(view, prediction, asked.project));
-    found.extend(apart(prediction, "libcublas.so", "libcublasLt.so"));
+    found.extend(apart(view, prediction, "libcublas.so", "libcublasLt.so"));
     found.extend(shadowed(view, prediction));
     found
 }
@@ -132,19 +133,15 @@ fn bringing(view: &View<'_>, prediction: &Prediction, asked: &Asked<'_>, names: 
 
 fn symbols(view: &View<'_>, prediction: &Prediction) -> Option<Finding> {
     let gap = prediction.symbol_gaps.first()?;
-    let winner = std::path::Path::new(&gap.winner);
+    let winner = Path::new(&gap.winner);
     let version = view.version(winner).map(|version| format!(" ({version})")).unwrap_or_default();
     let wants = view
-        .version(std::path::Path::new(&gap.wanted_by))
+        .version(Path::new(&gap.wanted_by))
         .map(|version| format!(" ({version})"))
         .unwrap_or_default();
     let fix = match view.place(winner) {
-        Place::Toolchain => {
-            "let the environment's own libraries win: `venv = \"defer\"` in `.cuenv` and no `CUENV_VENV`; or pin a release \
-             at least as new as the library that asks"
-                .to_owned()
-        }
-        _ => format!("take `{}` off LD_LIBRARY_PATH", winner.parent().unwrap_or(winner).display()),
+        Place::Toolchain => remedy::defer(view.launch),
+        _ => remedy::off_path(&view.launch.inherited, &[directory(winner)]),
     };
     Some(
         Finding::new(
@@ -164,7 +161,7 @@ fn symbols(view: &View<'_>, prediction: &Prediction) -> Option<Finding> {
 }
 
 /// Parts of two cuDNNs in one process.
-fn mixed_cudnn(prediction: &Prediction) -> Option<Finding> {
+fn mixed_cudnn(view: &View<'_>, prediction: &Prediction) -> Option<Finding> {
     let sources = cudnn_sources(prediction);
     if sources.len() < 2 {
         return None;
@@ -181,12 +178,25 @@ fn mixed_cudnn(prediction: &Prediction) -> Option<Finding> {
     for (source, files) in &sources {
         finding = finding.proof(format!("{source}: {}", files.join(", ")));
     }
-    Some(finding.fix(if bundled {
-        format!("pin a cuDNN of the bundled front's release: {}", names.join(" or "))
+    let rows = prediction.libraries.iter().filter(|row| row.name.starts_with("libcudnn"));
+    let strangers: BTreeSet<&Path> =
+        rows.filter(|row| row.place == Place::Elsewhere).map(|row| directory(&row.file)).collect();
+    Some(finding.fix(if !strangers.is_empty() {
+        let strangers: Vec<&Path> = strangers.into_iter().collect();
+        remedy::off_path(&view.launch.inherited, &strangers)
+    } else if bundled {
+        // The front that is bundled cannot be moved; its parts can.
+        let front =
+            sources.iter().find(|(_, files)| files.iter().any(|file| file.contains("libcudnn-")));
+        let version = front.map_or("9", |(version, _)| version.as_str());
+        format!("cuenv use {}", with_cudnn(view, version))
     } else {
-        "let one cuDNN serve the process: `venv = \"defer\"` in `.cuenv`, or take the other cuDNN off LD_LIBRARY_PATH"
-            .to_owned()
+        remedy::defer(view.launch)
     }))
+}
+
+fn directory(file: &Path) -> &Path {
+    file.parent().unwrap_or(file)
 }
 
 /// The releases of cuDNN whose files would be loaded, with the files; where no version is known, the directory.
@@ -236,10 +246,7 @@ fn older_cudnn(
         .proof(format!("`{}`, by {}", row.file.display(), row.because))
         .fix(match row.place {
             Place::Toolchain => format!("cuenv use {}", with_cudnn(view, &wanted.to_string())),
-            _ => format!(
-                "take `{}` off LD_LIBRARY_PATH",
-                row.file.parent().unwrap_or(&row.file).display()
-            ),
+            _ => remedy::off_path(&view.launch.inherited, &[directory(&row.file)]),
         }),
     )
 }
@@ -254,7 +261,7 @@ fn numbers(version: &str) -> Vec<u64> {
 }
 
 /// Two siblings of one release that come from different ones.
-fn apart(prediction: &Prediction, one: &str, other: &str) -> Option<Finding> {
+fn apart(view: &View<'_>, prediction: &Prediction, one: &str, other: &str) -> Option<Finding> {
     let of = |start: &str| prediction.libraries.iter().find(|row| row.name.starts_with(start));
     let (a, b) = (of(one)?, of(other)?);
     if a.version.is_none() || b.version.is_none() || a.version == b.version {
@@ -276,7 +283,12 @@ fn apart(prediction: &Prediction, one: &str, other: &str) -> Option<Finding> {
         )
         .proof(format!("`{}`, by {}", a.file.display(), a.because))
         .proof(format!("`{}`, by {}", b.file.display(), b.because))
-        .fix("let both come from one place: `venv = \"defer\"` in `.cuenv`, or take the stranger off LD_LIBRARY_PATH"),
+        .fix(match [a, b].iter().find(|row| row.place == Place::Elsewhere) {
+            Some(stranger) => {
+                remedy::off_path(&view.launch.inherited, &[directory(&stranger.file)])
+            }
+            None => remedy::defer(view.launch),
+        }),
     )
 }
 
@@ -308,12 +320,7 @@ fn shadowed(view: &View<'_>, prediction: &Prediction) -> Option<Finding> {
         finding = finding.proof(format!("`{}`, by {}", row.file.display(), row.because));
     }
     Some(finding.fix(match first.place {
-        Place::Toolchain => {
-            "let the environment's own win: `venv = \"defer\"` in `.cuenv`".to_owned()
-        }
-        _ => format!(
-            "take `{}` off LD_LIBRARY_PATH",
-            first.file.parent().unwrap_or(&first.file).display()
-        ),
+        Place::Toolchain => remedy::defer(view.launch),
+        _ => remedy::off_path(&view.launch.inherited, &[directory(&first.file)]),
     }))
 }

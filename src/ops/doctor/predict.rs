@@ -72,6 +72,15 @@ pub struct Prediction {
     pub symbol_gaps: Vec<SymbolGap>,
 }
 
+impl Prediction {
+    /// A library of NVIDIA's that is looked at for its symbols is no framework, and of interest where it fails alone.
+    pub(super) fn is_shown(&self) -> bool {
+        !self.name.starts_with("nvidia-")
+            || !self.missing.is_empty()
+            || !self.symbol_gaps.is_empty()
+    }
+}
+
 /// What all predictions share.
 pub(super) struct View<'a> {
     pub(super) files: &'a RealFiles,

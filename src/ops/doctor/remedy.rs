@@ -1,17 +1,19 @@
 //! The pin that would bring what is missing.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use shims::locate::{LocateError, Source};
 use shims::names;
 use shims::prepare::PrepareError;
 use shims::spec::Fault;
+use shims::venv::RuleSource;
 use shims::walk::{BrokenPin, BrokenReason};
 
 use crate::catalog::Catalog;
 use crate::domain::spec::{Spec, ToolchainSpec};
 use crate::domain::version::Version;
-use crate::ops::launch::Broken;
+use crate::ops::launch::{Broken, Launch};
 use crate::ops::{place, selection};
 
 /// The `cuenv use` command after which the named libraries are there; `None` where no toolchain brings them.
@@ -87,6 +89,44 @@ pub(in crate::ops) fn with_cuda(spec: Option<&str>, cuda: &Version) -> Toolchain
     pin
 }
 
+/// The command after which none of these directories is on LD_LIBRARY_PATH of this process.
+pub(super) fn off_path(inherited: &str, directories: &[&Path]) -> String {
+    let is_gone = |element: &str| {
+        let same = |directory: &&Path| {
+            let real = |path: &Path| fs_err::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+            Path::new(element) == *directory || real(Path::new(element)) == real(directory)
+        };
+        element.is_empty() || directories.iter().any(same)
+    };
+    let all: Vec<&str> = inherited.split(':').collect();
+    let kept: Vec<&str> = all.iter().copied().filter(|element| !is_gone(element)).collect();
+    if kept.len() == all.len() || inherited.is_empty() {
+        // It is found by the system's cache or by a search path of its own.
+        let names: Vec<String> =
+            directories.iter().map(|directory| format!("`{}`", directory.display())).collect();
+        return format!(
+            "ask whoever put {} into the system's search to take it out",
+            names.join(", ")
+        );
+    }
+    if kept.is_empty() {
+        return "unset LD_LIBRARY_PATH".to_owned();
+    }
+    let value = shims::quote::posix(std::ffi::OsStr::new(&kept.join(":")));
+    format!("export LD_LIBRARY_PATH={}", String::from_utf8_lossy(&value))
+}
+
+/// The command after which the environment's own libraries win over the toolchain's.
+pub(super) fn defer(launch: &Launch) -> String {
+    match launch.libraries.as_ref().map(|libraries| &libraries.rule.source) {
+        Some(RuleSource::Variable) => format!("unset {}", names::VENV),
+        _ => match &launch.choice {
+            Some(choice) => format!("cuenv use {} --venv defer", choice.spec),
+            None => "cuenv use --detect --venv defer".to_owned(),
+        },
+    }
+}
+
 /// The command that mends a choice which cannot be used.
 pub(super) fn selection(broken: &Broken) -> String {
     let Broken::Place(place::Error::Selection(selection::Error(error))) = broken else {
@@ -129,7 +169,9 @@ pub(in crate::ops) fn cudnn_major(name: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{pin_with, with_cuda};
+    use std::path::Path;
+
+    use super::{off_path, pin_with, with_cuda};
     use crate::catalog::Catalog;
 
     #[test]
@@ -153,5 +195,13 @@ mod tests {
         assert_eq!(with("12.4+cudnn8", "13.0"), "13.0+cudnn9");
         assert_eq!(with("12.4+cudnn9.10", "11.8"), "11.8+cudnn9");
         assert_eq!(with("site", "12.4"), "12.4");
+    }
+
+    #[test]
+    fn a_directory_leaves_the_list_and_the_rest_stays() {
+        let off = |list, directory| off_path(list, &[Path::new(directory)]);
+        assert_eq!(off("/a:/no where:/b", "/a"), "export LD_LIBRARY_PATH='/no where:/b'");
+        assert_eq!(off("/a/:", "/a"), "unset LD_LIBRARY_PATH");
+        assert!(off("/b", "/a").starts_with("ask whoever put `/a`"));
     }
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use super::predict::{Place, View};
-use super::{nccl, switches};
+use super::{nccl, remedy, switches};
 use crate::context::Context;
 use crate::domain::finding::{Finding, Severity};
 use crate::domain::host::Host;
@@ -123,7 +123,7 @@ fn driver_copies(view: &View<'_>, host: &Host) -> Option<Finding> {
         finding = finding.proof(format!("`{}`, by {}", copy.path, copy.rule));
     }
     let directory = Path::new(&winner.path).parent().unwrap_or(Path::new("/"));
-    Some(finding.fix(format!("take `{}` off LD_LIBRARY_PATH", directory.display())))
+    Some(finding.fix(remedy::off_path(&view.launch.inherited, &[directory])))
 }
 
 /// This process carries the activation of another toolchain than the one that holds here.
@@ -348,6 +348,7 @@ fn holds_any(directory: &Path, starts: &[&str]) -> bool {
 fn majors(cx: &Context<'_>, view: &View<'_>) -> Option<Finding> {
     let mut seen: BTreeSet<u64> = BTreeSet::new();
     let mut proof = Vec::new();
+    let mut directories = Vec::new();
     for element in elements(cx, "LD_LIBRARY_PATH").into_iter().filter(|element| !element.is_empty())
     {
         for (major, name) in
@@ -355,17 +356,16 @@ fn majors(cx: &Context<'_>, view: &View<'_>) -> Option<Finding> {
         {
             if Path::new(element).join(name).exists() && seen.insert(major) {
                 proof.push(format!("`{element}/{name}`"));
+                directories.push(Path::new(element));
             }
         }
     }
     if seen.len() < 2 {
         return None;
     }
-    let fix = if view.launch.prefix().is_some() {
-        "take all of them off LD_LIBRARY_PATH: cuenv puts the pinned one there itself"
-    } else {
-        "keep one CUDA on LD_LIBRARY_PATH, or none: `cuenv use` pins one for this project"
-    };
+    // With a pin cuenv puts the right one there itself; without one the first is what programs get now.
+    let drop = if view.launch.prefix().is_some() { &directories[..] } else { &directories[1..] };
+    let fix = remedy::off_path(&view.launch.inherited, drop);
     let mut finding = Finding::new(
         "cuda-majors-mixed",
         Severity::Warning,
@@ -403,7 +403,7 @@ fn headers(view: &View<'_>) -> Option<Finding> {
         )
         .proof(format!("`{}` says CUDA_VERSION {number}", header.display()))
         .proof(format!("`{}`, by {}", winner.path, winner.rule))
-        .fix("let both come from one toolchain: `cuenv exec -- COMMAND` sets CUDA_PATH and the library path together"),
+        .fix("cuenv exec -- COMMAND (it sets CUDA_PATH and the library path together)"),
     )
 }
 
@@ -422,11 +422,16 @@ fn two_nccls(view: &View<'_>) -> Option<Finding> {
         "two NCCL distributions write one file, `nvidia/nccl/lib/libnccl.so.2`: the one installed last is there",
     );
     finding.proof = all;
-    Some(
-        finding.fix(
-            "pip uninstall the one that the framework does not require, then reinstall the other",
-        ),
-    )
+    let names: Vec<(&str, &str)> = view.sites.starting("nvidia-nccl-cu").collect();
+    // The one that torch requires, else the one for the newest CUDA.
+    let required = names.iter().find(|(name, _)| view.sites.required("torch", name).is_some());
+    let (keep, version) = required.or(names.last())?;
+    let others: Vec<&str> =
+        names.iter().map(|(name, _)| *name).filter(|name| name != keep).collect();
+    Some(finding.fix(format!(
+        "pip uninstall -y {} && pip install --force-reinstall --no-deps {keep}=={version}",
+        others.join(" ")
+    )))
 }
 
 /// Packages that look for libraries by means that LD_LIBRARY_PATH does not reach.
