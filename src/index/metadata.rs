@@ -254,3 +254,33 @@ fn slice(bytes: &[u8], offset: u64, start: u64, length: u64) -> Option<&[u8]> {
     let to = from.checked_add(usize::try_from(length).ok()?)?;
     bytes.get(from..to)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::net::TcpListener;
+
+    use super::*;
+    use crate::platform::http::Config;
+
+    #[test]
+    fn the_whole_in_place_of_a_part_is_read_from_its_beginning() {
+        let server = TcpListener::bind("127.0.0.1:0").expect("loopback");
+        let url = format!("http://{}/x.whl", server.local_addr().expect("bound"));
+        let served = std::thread::spawn(move || {
+            let (mut client, _) = server.accept().expect("a request");
+            let mut request = [0; 4096];
+            let length = client.read(&mut request).expect("a request");
+            assert!(String::from_utf8_lossy(&request[..length]).contains("bytes=3-6"));
+            let answer =
+                "HTTP/1.1 200 OK\r\nContent-Length: 10\r\nConnection: close\r\n\r\n0123456789";
+            client.write_all(answer.as_bytes()).expect("an answer");
+        });
+        let http = Http::new(Config::default());
+        let url = Http::url(&url).expect("an address");
+        let mut source = RemoteSource { http: &http, url: &url, start: 8, tail: b"89".to_vec() };
+        assert_eq!(source.read(8, 2).expect("here already"), b"89");
+        assert_eq!(source.read(3, 4).expect("an answer"), b"3456");
+        served.join().expect("no panic");
+    }
+}

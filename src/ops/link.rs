@@ -106,7 +106,7 @@ fn absolute(change: &mut Change, toolkit: &Path, library: &str) {
 
 /// Returns the release that `version.json` (or, up to CUDA 11.0, `version.txt`) names. The files are another's: whatever
 /// they are, they neither block nor end up in a message as more than a version.
-fn release_of(path: &Path) -> Option<String> {
+pub(super) fn release_of(path: &Path) -> Option<String> {
     let read = |name| Some(shims::read::text(&path.join(name), MAX_VERSION).ok()??.0);
     let said = match read("version.json") {
         Some(text) => {

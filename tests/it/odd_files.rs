@@ -198,3 +198,44 @@ fn use_looks_whether_it_can_write_before_it_fetches() {
     assert!(ran.stderr.contains("cannot write into `/proc`"), "{}", ran.stderr);
     assert_eq!(index.connections(), 0);
 }
+
+#[test]
+fn sizes_that_no_disk_has_overflow_nothing() {
+    let index = toolkit::index();
+    let sandbox = Sandbox::new()
+        .with_env("CUENV_DRIVER_VERSION", "none")
+        .with_env("CUENV_INDEX_URL", index.url());
+    cuenv(&sandbox, &["use", "12.4+cudnn9"]).succeeds();
+    let path = sandbox.project().join(".cuenv.lock");
+    let lock = fs::read_to_string(&path).unwrap();
+    let huge = lock.lines().map(|line| match line.strip_prefix("size = ") {
+        Some(_) => format!("size = {}\n", i64::MAX),
+        None => format!("{line}\n"),
+    });
+    fs::write(&path, huge.collect::<String>()).unwrap();
+    for part in ["store", "toolchains"] {
+        fs::remove_dir_all(sandbox.cuenv_home().join(part)).unwrap();
+    }
+    let ran = cuenv(&sandbox, &["install"]).code(1);
+    assert!(ran.stderr.contains("are needed"), "{}", ran.stderr);
+}
+
+#[test]
+fn pipes_in_a_project_block_no_look_at_it() {
+    let index = toolkit::index();
+    let sandbox = Sandbox::new()
+        .with_env("CUENV_DRIVER_VERSION", "none")
+        .with_env("CUENV_INDEX_URL", index.url());
+    sandbox.write(".venv/pyvenv.cfg", "home = /usr/bin\nversion = 3.11.2\n");
+    let site = sandbox.project().join(".venv/lib/python3.11/site-packages");
+    fifo(&site.join("torch-2.4.1.dist-info/METADATA"));
+    fifo(&site.join("torch/version.py"));
+    for file in ["requirements.txt", "pyproject.toml", "environment.yml", "Dockerfile"] {
+        fifo(&sandbox.project().join(file));
+    }
+    cuenv(&sandbox, &["use", "12.4@base"]).succeeds();
+    let told = cuenv(&sandbox, &["use", "--detect", "-n"]);
+    assert!(told.code.is_some_and(|code| code != 124), "{}", told.stderr);
+    let told = cuenv(&sandbox, &["doctor"]);
+    assert!(told.code.is_some_and(|code| code != 124), "{}", told.stderr);
+}

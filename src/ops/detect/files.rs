@@ -55,11 +55,7 @@ pub(super) fn read(directory: &Path, images: &Images, found: &mut Found) {
 }
 
 fn text(path: &Path, found: &mut Found) -> Option<String> {
-    let metadata = fs_err::metadata(path).ok()?;
-    if !metadata.is_file() || metadata.len() > MAX_FILE {
-        return None;
-    }
-    let text = fs_err::read_to_string(path).ok()?;
+    let (text, _) = shims::read::text(path, MAX_FILE).ok()??;
     found.looked_at.push(path.to_owned());
     Some(text)
 }

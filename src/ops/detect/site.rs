@@ -89,10 +89,7 @@ fn of_directory(name: &str) -> Option<(String, &str)> {
 
 fn installed(site: &Path, name: &str, tables: &Tables<'_>, root: &Path) -> Option<Seen> {
     let path = site.join(name).join("METADATA");
-    if fs_err::metadata(&path).ok()?.len() > MAX_METADATA {
-        return None;
-    }
-    let text = fs_err::read_to_string(&path).ok()?;
+    let (text, _) = shims::read::text(&path, MAX_METADATA).ok()??;
     let installed = metadata::parse(&text)?;
     let package = installed.package();
     // Which extras were asked for is written nowhere. Requirements of an extra still tell what the build belongs to,
@@ -135,7 +132,7 @@ fn installed(site: &Path, name: &str, tables: &Tables<'_>, root: &Path) -> Optio
 /// Reads the CUDA that torch was built with from its own file, which says more than a version without a label.
 fn torch_version(site: &Path, found: &mut Found) {
     let path = site.join("torch/version.py");
-    let Ok(text) = fs_err::read_to_string(&path) else { return };
+    let Ok(Some((text, _))) = shims::read::text(&path, MAX_METADATA) else { return };
     let Some(cuda) = metadata::torch_cuda(&text) else { return };
     let label = match cuda {
         Some(version) => format!("cu{}", version.to_string().replace('.', "")),

@@ -53,7 +53,7 @@ impl Sites {
     /// The version that a distribution's metadata requires of a distribution whose name begins so.
     pub(super) fn required(&self, by: &str, start: &str) -> Option<String> {
         let (_, directory) = self.distributions.get(&normal(by))?;
-        let file = fs_err::File::open(directory.join("METADATA")).ok()?;
+        let (file, _) = shims::read::open(&directory.join("METADATA")).ok()??;
         BufReader::new(file).lines().take(METADATA_LINES).map_while(Result::ok).find_map(|line| {
             let requirement = line.strip_prefix("Requires-Dist: ")?;
             if !requirement.starts_with(start) {

@@ -12,6 +12,7 @@ use crate::domain::host::Host;
 use crate::domain::manifest::gpu::Kind;
 use crate::domain::version::Version;
 use crate::ops::launch::State;
+use crate::ops::link;
 
 /// All of them.
 pub(super) fn check(cx: &Context<'_>, view: &View<'_>, host: &Host) -> Vec<Finding> {
@@ -260,11 +261,7 @@ fn with_devel(view: &View<'_>) -> String {
 
 /// The CUDA of a toolkit, from its own file or its directory's name.
 fn toolkit_version(root: &Path) -> Option<Version> {
-    let of_file = || {
-        let text = fs_err::read_to_string(root.join("version.json")).ok()?;
-        let json: serde_json::Value = serde_json::from_str(&text).ok()?;
-        json["cuda"]["version"].as_str()?.parse().ok()
-    };
+    let of_file = || link::release_of(root)?.parse().ok();
     let of_name = || {
         let real = fs_err::canonicalize(root).ok()?;
         real.file_name()?.to_str()?.strip_prefix("cuda-")?.parse().ok()
@@ -375,11 +372,14 @@ fn majors(cx: &Context<'_>, view: &View<'_>) -> Option<Finding> {
     Some(finding.fix(fix))
 }
 
+/// `cuda.h` has a megabyte.
+const MAX_HEADER: u64 = 16 << 20;
+
 /// Headers of one CUDA, NVRTC of another.
 fn headers(view: &View<'_>) -> Option<Finding> {
     let root = view.launch.var("CUDA_PATH").or_else(|| view.launch.var("CUDA_HOME"))?;
     let header = Path::new(root).join("include/cuda.h");
-    let text = fs_err::read_to_string(&header).ok()?;
+    let (text, _) = shims::read::text(&header, MAX_HEADER).ok()??;
     let define = text.lines().find_map(|line| line.trim().strip_prefix("#define CUDA_VERSION"))?;
     let number: u64 = define.trim().parse().ok()?;
     let headers = (number / 1000, number % 1000 / 10);
