@@ -280,12 +280,12 @@ fn torchrun_on_one_host_gives_every_worker_the_toolchain() {
         .args(["120", "torchrun", "--standalone", "--nproc-per-node", "2"])
         .arg(&script);
     let ran = Ran::of(&mut through_shim, &bed.sandbox).code(0);
-    assert_eq!(sorted(&ran.stdout), expected, "{}", ran.stderr);
+    assert_eq!(sorted(&ran.stdout), expected, "{} {}", ran.stdout, ran.stderr);
     let torchrun = venv.join("bin/torchrun");
     let torchrun = torchrun.to_str().unwrap();
     let args = ["exec", "--", "timeout", "120", torchrun, "--standalone", "--nproc-per-node", "2"];
     let ran = bed.sandbox.cuenv(args.iter().copied().chain([script.to_str().unwrap()])).code(0);
-    assert_eq!(sorted(&ran.stdout), expected, "{}", ran.stderr);
+    assert_eq!(sorted(&ran.stdout), expected, "{} {}", ran.stdout, ran.stderr);
     if venv.join("bin/accelerate").exists() {
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = free.local_addr().unwrap().port().to_string();
