@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::net::TcpListener;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -15,6 +16,10 @@ pub struct Slurm {
 impl Slurm {
     /// Starts it below a directory; `None`, said in a line, where it does not come up.
     pub fn up(directory: &Path) -> Option<Self> {
+        if std::fs::metadata("/proc/self").unwrap().uid() != 0 {
+            println!("skipped: Slurm's daemons need root");
+            return None;
+        }
         let directory = directory.join("slurm");
         for below in ["state", "spool/n1", "spool/n2"] {
             std::fs::create_dir_all(directory.join(below)).unwrap();
