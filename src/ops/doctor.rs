@@ -93,6 +93,7 @@ pub fn doctor(cx: &Context<'_>, request: &Request) -> Result<Report, Error> {
     let mut seen = std::collections::BTreeSet::new();
     findings.retain(|finding| seen.insert((finding.code, finding.what.clone())));
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    fold(&mut findings);
     for link in &mut chain {
         let worst = findings.iter().filter_map(|finding| codes::health(finding, link.name)).max();
         link.health = worst.map_or(link.health, |worst| worst.max(link.health));
@@ -106,6 +107,17 @@ pub fn doctor(cx: &Context<'_>, request: &Request) -> Result<Report, Error> {
         frameworks,
         findings,
     })
+}
+
+/// Takes out what only says in other words what a worse finding said already, and would have mended the same way.
+fn fold(findings: &mut Vec<Finding>) {
+    const OTHER_WORDS: [&str; 2] = ["shadowed", "library-path"];
+    let mut said: Vec<String> = Vec::new();
+    findings.retain(|finding| {
+        let known = finding.fix.as_ref().is_some_and(|fix| said.contains(fix));
+        said.extend(finding.fix.clone());
+        !(known && OTHER_WORDS.contains(&finding.code))
+    });
 }
 
 /// Distributions and versions of a prefix.

@@ -176,7 +176,7 @@ fn mixed_cudnn(view: &View<'_>, prediction: &Prediction) -> Option<Finding> {
         format!("{} will load parts of two cuDNNs: {}", who(prediction), names.join(" and ")),
     );
     for (source, files) in &sources {
-        finding = finding.proof(format!("{source}: {}", files.join(", ")));
+        finding = finding.proof(format!("{source}: {}", listed(files)));
     }
     let rows = prediction.libraries.iter().filter(|row| row.name.starts_with("libcudnn"));
     let strangers: BTreeSet<&Path> =
@@ -207,9 +207,24 @@ pub(super) fn cudnn_sources(prediction: &Prediction) -> BTreeMap<String, Vec<Str
             Some(version) => version.iter().map(u64::to_string).collect::<Vec<_>>().join("."),
             None => row.file.parent().unwrap_or(&row.file).display().to_string(),
         };
-        by_source.entry(source).or_default().push(format!("`{}`", row.file.display()));
+        by_source.entry(source).or_default().push(row.file.display().to_string());
     }
     by_source
+}
+
+/// Files by directory: a few names say as much as many paths.
+fn listed(files: &[String]) -> String {
+    let mut by_directory: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for file in files {
+        let (directory, name) = file.rsplit_once('/').unwrap_or(("", file));
+        by_directory.entry(directory).or_default().push(name);
+    }
+    let group = |(directory, names): (&str, Vec<&str>)| match names[..] {
+        [name] => format!("`{directory}/{name}`"),
+        [first, ..] => format!("`{first}` and {} more in `{directory}`", names.len() - 1),
+        [] => String::new(),
+    };
+    by_directory.into_iter().map(group).collect::<Vec<_>>().join(", ")
 }
 
 /// The cuDNN that wins is older than the one that the framework was compiled with.
@@ -314,10 +329,25 @@ fn shadowed(view: &View<'_>, prediction: &Prediction) -> Option<Finding> {
     let mut finding = Finding::new(
         "shadowed",
         Severity::Warning,
-        format!("{by} {} beat the copies that came with {}", names.join(", "), who(prediction)),
+        match &names[..] {
+            [first, rest @ ..] if rest.len() > 2 => format!(
+                "{by} {first} and {} more beat the copies that came with {}",
+                rest.len(),
+                who(prediction)
+            ),
+            _ => format!(
+                "{by} {} beat the copies that came with {}",
+                names.join(", "),
+                who(prediction)
+            ),
+        },
     );
+    let mut by_rule: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for row in &beaten {
-        finding = finding.proof(format!("`{}`, by {}", row.file.display(), row.because));
+        by_rule.entry(&row.because).or_default().push(row.file.display().to_string());
+    }
+    for (rule, files) in by_rule {
+        finding = finding.proof(format!("{}, by {rule}", listed(&files)));
     }
     Some(finding.fix(match first.place {
         Place::Toolchain => remedy::defer(view.launch),

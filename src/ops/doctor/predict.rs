@@ -215,7 +215,13 @@ impl View<'_> {
         } else if self.sites.holds(&plain(file)) || self.sites.holds(file) {
             Place::Environment
         } else {
-            Place::Elsewhere
+            // By the link of a spec, or from before the toolchain was entered.
+            let real = fs_err::canonicalize(file).unwrap_or_default();
+            let prefix = self.launch.prefix().and_then(|prefix| fs_err::canonicalize(prefix).ok());
+            match prefix {
+                Some(prefix) if real.starts_with(&prefix) => Place::Toolchain,
+                _ => Place::Elsewhere,
+            }
         }
     }
 

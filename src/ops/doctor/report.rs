@@ -124,7 +124,7 @@ impl Report {
 
     /// One line, and where it was learnt: behind it where there is room, below it where there is none.
     fn link(&self, style: Style, link: &Link, out: &mut String) {
-        const INDENT: usize = 14;
+        const INDENT: usize = 15;
         let from = link.from.as_ref().map(|from| self.short(from));
         let from_width = from.as_ref().map_or(0, |from| from.chars().count() + 4);
         let what = self.short(&link.what);
@@ -134,7 +134,7 @@ impl Report {
         let name = style.paint("1", &format!("{:<9}", link.name));
         let mut lines = style.wrapped(&what, INDENT, INDENT).into_iter();
         let first = lines.next().unwrap_or_default();
-        let _ = write!(out, "  {} {name} {first}", style.mark(link.health));
+        let _ = write!(out, "  {} {name}  {first}", style.mark(link.health));
         for line in lines {
             let _ = write!(out, "\n{:INDENT$}{line}", "");
         }
