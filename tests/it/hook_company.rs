@@ -146,6 +146,16 @@ fn a_path_of_two_thousand_elements() {
 }
 
 #[test]
+fn the_small_program_answers_where_there_is_one() {
+    let sandbox = Sandbox::new();
+    let hook = |sandbox: &Sandbox| sandbox.cuenv(["hook", "bash"]).code(0).stdout;
+    let beside = cuenv().with_file_name("cuenv-shim");
+    assert!(hook(&sandbox).contains(&format!("__cuenv_bin={}\n", beside.display())));
+    sandbox.shims(&[]);
+    assert!(hook(&sandbox).contains("__cuenv_bin=[CUENV]/bin/cuenv-shim\n"));
+}
+
+#[test]
 fn fish_keeps_a_list_a_list() {
     let sandbox = bed();
     let Some(mut terminal) = shell(&sandbox, &FISH, "") else { return };

@@ -18,8 +18,10 @@ use crate::render::{rc, shells};
 pub fn text(process: &Process, dirs: &Dirs, shell: Shell, quiet: bool) -> Vec<u8> {
     let cli = process.exe().unwrap_or(Path::new("cuenv"));
     // The shim's static binary answers three times as fast; cuenv gives the same answer.
-    let static_one = dirs.data.join("bin").join(names::SHIM_BINARY);
-    let answers = if static_one.is_file() { &static_one } else { cli };
+    let placed = dirs.data.join("bin").join(names::SHIM_BINARY);
+    let beside = cli.with_file_name(names::SHIM_BINARY);
+    let small = [&placed, &beside].into_iter().find(|file| file.is_file());
+    let answers = small.map_or(cli, PathBuf::as_path);
     shells::hook(&shells::Hook { shell, answers, cli, quiet })
 }
 
