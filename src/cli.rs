@@ -51,11 +51,17 @@ pub fn run(process: &Process) -> ExitCode {
 
 /// Says why the words cannot be parsed, or what they asked to be told: help or the version.
 fn unparsed(error: &clap::Error, args: &[OsString]) -> ExitCode {
-    let _ = error.print();
     if !error.use_stderr() {
+        let _ = error.print();
         return ExitCode::SUCCESS;
     }
-    let failure = Failure::unparsed(&error.render().to_string());
+    // The parser's tip to put `--` before an option that is not known would make a spec of it.
+    let advises = |line: &&str| !line.contains("as a value, use");
+    let text = error.render().to_string();
+    let kept: Vec<&str> = text.lines().filter(advises).collect();
+    let plain = kept.join("\n").replace("\n\n\n", "\n\n");
+    Output::stderr(plain.trim_end());
+    let failure = Failure::unparsed(&plain);
     let failure = if words::runs_a_program(args) { failure.before_a_program() } else { failure };
     if words::wants_json(args) {
         Output::default().failure_document(&failure);

@@ -177,7 +177,7 @@ impl Output {
         if self.colour_stderr { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }
 
-    fn stderr(line: &str) {
+    pub(super) fn stderr(line: &str) {
         let _ = writeln!(std::io::stderr().lock(), "{line}");
     }
 }

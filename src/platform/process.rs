@@ -57,7 +57,16 @@ impl Process {
     /// Returns this process as if it had been started in `directory` (relative to the working directory).
     pub fn in_directory(&self, directory: &Path) -> std::io::Result<Self> {
         let directory = self.cwd.as_deref().unwrap_or(Path::new("/")).join(directory);
-        if !fs_err::metadata(&directory)?.is_dir() {
+        let seen = fs_err::metadata(&directory).map_err(|error| {
+            let message = match error.kind() {
+                std::io::ErrorKind::NotFound => {
+                    format!("there is no directory `{}`", directory.display())
+                }
+                kind => format!("cannot go to `{}`: {kind}", directory.display()),
+            };
+            std::io::Error::new(error.kind(), message)
+        })?;
+        if !seen.is_dir() {
             let message = format!("`{}` is not a directory", directory.display());
             return Err(std::io::Error::new(std::io::ErrorKind::NotADirectory, message));
         }

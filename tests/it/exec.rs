@@ -47,12 +47,13 @@ fn exec_gives_a_shells_exit_codes() {
         (&["exec", "a/b", "--", "true"], 125, "`a/b` from the command line is not a spec"),
         (&["exec", "--"], 125, "required"),
         (&["exec", "--nosuch"], 125, "unexpected argument '--nosuch'"),
-        (&["-C", "bad", "exec", "--", "true"], 125, "bad"),
+        (&["-C", "bad", "exec", "--", "true"], 125, "there is no directory `[PROJECT]/bad`"),
         (&["exec", "nosuchprogram", "--flag"], 127, "nosuchprogram: command not found"),
         (&["exec", "12.4+cudn9", "true"], 125, "there is no component `cudn`"),
     ] {
         let ran = sandbox.cuenv(args).code(code);
         assert!(ran.stderr.contains(said), "{args:?}: {}", ran.stderr);
+        assert!(!ran.stderr.contains("as a value"), "{args:?}: {}", ran.stderr);
         assert_eq!(ran.stdout, "");
     }
 }

@@ -12,9 +12,12 @@ use crate::platform::process::Process;
 
 /// Run a program in a toolchain's environment
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(
+    override_usage = "cuenv exec [OPTIONS] [SPEC] [--] CMD [ARGS]...",
+    after_help = "\
 `--` may be left out: the first word that does not read like `12.4+cudnn9`, `auto`, `default` or `system` is the program, and
-what follows is the program's own, as in `cuenv exec python train.py --lr 1`. Behind a linked toolkit's name it is needed.")]
+what follows is the program's own, as in `cuenv exec python train.py --lr 1`. Behind a linked toolkit's name it is needed."
+)]
 pub struct Args {
     /// The toolchain; what holds here when left out
     spec: Option<String>,

@@ -27,7 +27,11 @@ impl From<project::Error> for Failure {
             }
             E::ReadOnly { .. } => Self::new(Exit::Failed, error)
                 .hint("pin a directory of your own (`cuenv -C DIR use SPEC`), or set the default: `cuenv use --global SPEC`"),
-            E::PinIsDirectory(_) | E::TooLarge { .. } | E::Unreadable { .. } | E::Io(_) => {
+            E::PinIsDirectory(path) => {
+                let hint = format!("if nobody needs it, `rmdir {}`; else pin another directory", path.display());
+                Self::new(Exit::Failed, error).hint(hint)
+            }
+            E::TooLarge { .. } | E::Unreadable { .. } | E::Io(_) => {
                 Self::new(Exit::Failed, error)
             }
         }
