@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn no_line_but_a_fix_is_wider_than_the_terminal() {
-        for columns in [60, 80, 120] {
+        for columns in [72, 80, 120] {
             let style = Style { columns: Some(columns), ..Style::default() };
             let text = report().render(style);
             for line in text.lines().filter(|line| !line.contains("fix: ")) {
