@@ -1,5 +1,6 @@
 //! Effects: the only modules that touch the operating system, the network or a device.
 
+pub mod bulk;
 pub mod checkpoint;
 pub mod child;
 pub mod dlopen;
@@ -19,4 +20,5 @@ pub mod maps;
 pub mod pip;
 pub mod process;
 pub mod tarball;
+pub mod thread;
 pub mod zip;

@@ -30,7 +30,7 @@ pub struct File {
     pub path: String,
     /// Size in bytes.
     pub size: u64,
-    /// Its sha256, as RECORD has it and as it was computed.
+    /// Its sha256, as RECORD has it.
     pub digest: Digest,
     /// Whether it is a program.
     pub executable: bool,

@@ -12,15 +12,17 @@ use super::error::{Damage, Error, is_full};
 use super::journal::{self, Journal, Progress};
 use super::stream::Stream;
 use super::tap::Tap;
-use super::unpack::{Fault, unpack};
+use super::unpack::{Fault, Promise, unpack};
 use super::{Store, WheelSource};
 use crate::domain::digest::Digest;
 use crate::domain::receipt::{self, Receipt};
+use crate::platform::bulk::{Bulk, Pace};
 use crate::platform::checkpoint::checkpoint;
 use crate::platform::flock::{self, Attempt, Flock, Mode};
 use crate::platform::fs::{Published, Staging, unique};
 use crate::platform::http::Http;
 use crate::platform::identity;
+use crate::platform::thread;
 use crate::platform::zip::ZipError;
 use crate::progress::{self, Task};
 
@@ -76,17 +78,23 @@ impl Store {
         order.sort_by_key(|&index| std::cmp::Reverse(sources[index].size));
         let next = AtomicUsize::new(0);
         let results: Mutex<Vec<(usize, Result<Ingested, Error>)>> = Mutex::new(Vec::new());
-        let work = || {
+        let work = &|| {
             while let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let result = self.ingest(&sources[index], http, progress);
                 results.lock().unwrap_or_else(PoisonError::into_inner).push((index, result));
             }
         };
         std::thread::scope(|scope| {
-            for _ in 1..options.jobs.clamp(1, sources.len().max(1)) {
-                scope.spawn(work);
+            for worker in 0..options.jobs.clamp(1, sources.len().max(1)) {
+                scope.spawn(move || {
+                    // The largest wheel would be the last to end, alone on one core: it goes first wherever cores are
+                    // scarce.
+                    if worker > 0 {
+                        thread::step_back();
+                    }
+                    work();
+                });
             }
-            work();
         });
         let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
         results.sort_unstable_by_key(|(index, _)| *index);
@@ -236,7 +244,8 @@ impl Store {
         let stream = Stream::new(source, http, task, start, past_caches);
         let mut input = Tap::at(stream, hash, start);
         let mut journal = Journal::new(staging.path(), start);
-        let outcome = unpack(&mut input, staging.path(), source.size, &mut journal, from);
+        let promise = Promise { size: source.size, vouched: source.digest.is_some() };
+        let outcome = unpack(&mut input, staging.path(), promise, &mut journal, from);
         let (found, position) = (input.digest(), input.position());
         let mut stream = input.into_inner();
         if let Some(error) = stream.fault() {
@@ -300,7 +309,13 @@ impl Store {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        fs::write(staging.path().join(receipt::NAME), receipt.render())?;
+        // Like the files, past the page cache: then a file system with a journal, which keeps the order of what it is told,
+        // shows after a power cut an entry with its bytes or none at all.
+        let (text, mut pace) = (receipt.render(), Pace::default());
+        let file = fs::File::create(staging.path().join(receipt::NAME))?;
+        let mut file = Bulk::new(file, text.len() as u64, &pace);
+        file.write(text.as_bytes(), &mut pace)?;
+        file.finish(&mut pace)?;
         checkpoint("unpacked");
         let into = self.root.join(receipt.digest.to_string());
         if into.exists() && !into.join(receipt::NAME).exists() {

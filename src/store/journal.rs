@@ -3,8 +3,8 @@
 //! The wheel itself is never on the disk. What a later process needs instead is small: the state of the wheel's sha256
 //! after the bytes that were used, the members that are finished, and for the one that is not, the block boundary of
 //! its deflate stream; the 32 KB of output that the next block may refer to are in the unfinished file. Nothing that a
-//! note says about files is believed: they are read and hashed again, so a note that outlived its data (a power cut)
-//! ends as a wheel that does not match RECORD and is fetched anew.
+//! note says about files is believed: they are read and summed again, so a note that outlived its data (a power cut)
+//! ends as a wheel that does not match its checksums and is fetched anew.
 
 use std::fmt::Write as _;
 use std::io::BufRead;

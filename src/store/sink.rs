@@ -1,6 +1,10 @@
-//! Where one member of a wheel goes: its file, its sha256, its checksum.
+//! Where one member of a wheel goes: its file, its checksum, its sha256 where nobody else vouches for it.
+//!
+//! A wheel whose own sha256 is promised and found vouches for every byte of its members and of its RECORD; the checksum
+//! then says that they were inflated and, after a cut, kept as they should be. Hashing gigabytes a second time would
+//! say the same once more. Without a promise the members are hashed and compared with RECORD.
 
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
@@ -11,46 +15,54 @@ use sha2::{Digest as _, Sha256};
 use super::error::Damage;
 use super::unpack::Fault;
 use crate::domain::digest::Digest;
-use crate::domain::receipt::File;
+use crate::platform::bulk::{Bulk, Pace};
 use crate::platform::inflate::WINDOW;
 use crate::platform::zip::Member;
 
 /// One member on its way to the disk.
 pub(super) struct Sink {
     path: PathBuf,
-    file: Option<fs::File>,
+    promised: u64,
+    file: Option<Bulk>,
     executable: bool,
-    hash: Sha256,
+    hash: Option<Sha256>,
     checksum: crc32fast::Hasher,
     pub(super) size: u64,
-    pub(super) record: Option<Vec<u8>>,
+    record: Option<Vec<u8>>,
 }
 
 impl Sink {
-    pub(super) fn new(path: PathBuf, member: &Member, record: bool) -> Self {
+    /// `hashed`: the member's sha256 is wanted.
+    pub(super) fn new(path: PathBuf, member: &Member, record: bool, hashed: bool) -> Self {
         Self {
             path,
+            promised: member.size,
             file: None,
             executable: in_program_folder(&member.name),
-            hash: Sha256::new(),
+            hash: hashed.then(Sha256::new),
             checksum: crc32fast::Hasher::new(),
             size: 0,
             record: record.then(Vec::new),
         }
     }
 
-    pub(super) fn take(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+    pub(super) fn take(&mut self, bytes: &[u8], pace: &mut Pace) -> Result<(), Fault> {
         if bytes.is_empty() {
             return Ok(());
         }
         if self.file.is_none() {
             // NVIDIA's modes cannot be trusted (0744, 0664, none at all): a program is what looks like one.
             self.executable &= is_program(bytes);
-            self.file = Some(self.create()?);
+            self.file = Some(Bulk::new(self.create()?, self.promised, pace));
         }
         self.count(bytes);
         let file = self.file.as_mut().expect("created above");
-        file.write_all(bytes).map_err(Fault::Write)
+        file.write(bytes, pace).map_err(Fault::Write)
+    }
+
+    /// Sees to it that what was taken is in the file.
+    pub(super) fn flush(&mut self, pace: &mut Pace) -> Result<(), Fault> {
+        self.file.as_mut().map_or(Ok(()), |file| file.flush(pace)).map_err(Fault::Write)
     }
 
     fn create(&self) -> Result<fs::File, Fault> {
@@ -67,15 +79,14 @@ impl Sink {
         .map_err(Fault::Write)
     }
 
-    /// Goes on with a file of which `written` bytes are there: they are read and hashed again, so what the disk lost
+    /// Goes on with a file of which `written` bytes are there: they are read and summed again, so what the disk lost
     /// is found out. Returns the last [`WINDOW`] of them.
-    pub(super) fn reopen(&mut self, written: u64) -> io::Result<Vec<u8>> {
+    pub(super) fn reopen(&mut self, written: u64, pace: &Pace) -> io::Result<Vec<u8>> {
         // The file may be read-only already.
         fs::set_permissions(&self.path, std::fs::Permissions::from_mode(0o644))?;
         let mut file = fs::OpenOptions::new().read(true).write(true).open(&self.path)?;
         let window = self.read_again(&mut file, written)?;
-        file.file().set_len(written)?;
-        file.seek(SeekFrom::Start(written))?;
+        let file = Bulk::behind(file, written, pace)?;
         let mode = if self.executable { 0o555 } else { 0o444 };
         fs::set_permissions(&self.path, std::fs::Permissions::from_mode(mode))?;
         self.file = Some(file);
@@ -85,9 +96,7 @@ impl Sink {
     /// Takes over a file that is finished.
     pub(super) fn read_whole(&mut self, size: u64) -> io::Result<()> {
         let mut file = fs::File::open(&self.path)?;
-        self.read_again(&mut file, size)?;
-        self.file = Some(file);
-        Ok(())
+        self.read_again(&mut file, size).map(drop)
     }
 
     fn read_again(&mut self, file: &mut fs::File, size: u64) -> io::Result<Vec<u8>> {
@@ -111,7 +120,9 @@ impl Sink {
     }
 
     fn count(&mut self, bytes: &[u8]) {
-        self.hash.update(bytes);
+        if let Some(hash) = &mut self.hash {
+            hash.update(bytes);
+        }
         self.checksum.update(bytes);
         self.size += bytes.len() as u64;
         if let Some(record) = &mut self.record {
@@ -119,25 +130,42 @@ impl Sink {
         }
     }
 
-    pub(super) fn close(mut self, member: &Member) -> Result<File, Fault> {
-        if self.file.is_none() {
-            self.executable = false;
-            self.create()?;
+    /// Ends the file and compares it with what the archive says about it.
+    pub(super) fn close(mut self, member: &Member, pace: &mut Pace) -> Result<Closed, Fault> {
+        match self.file.take() {
+            Some(file) => file.finish(pace).map_err(Fault::Write)?,
+            None if self.size > 0 => {}
+            None => {
+                self.executable = false;
+                self.create()?;
+            }
         }
         if self.size != member.size {
             let (name, expected) = (member.name.clone(), member.size);
             return Err(Damage::MemberSize { name, expected, found: self.size }.into());
         }
-        if self.checksum.clone().finalize() != member.crc32 {
+        if self.checksum.finalize() != member.crc32 {
             return Err(Damage::Checksum(member.name.clone()).into());
         }
-        Ok(File {
+        Ok(Closed {
             path: member.name.clone(),
             size: self.size,
-            digest: Digest::from_bytes(self.hash.finalize().into()),
+            digest: self.hash.map(|hash| Digest::from_bytes(hash.finalize().into())),
             executable: self.executable,
+            record: self.record,
         })
     }
+}
+
+/// A member that is a file now.
+pub(super) struct Closed {
+    pub(super) path: String,
+    pub(super) size: u64,
+    /// Its sha256, where it was wanted.
+    pub(super) digest: Option<Digest>,
+    pub(super) executable: bool,
+    /// Its bytes, when it is the wheel's RECORD.
+    pub(super) record: Option<Vec<u8>>,
 }
 
 pub(super) fn is_program(start: &[u8]) -> bool {

@@ -136,7 +136,6 @@ fn bad_wheels_are_refused_and_leave_nothing() {
         ("not listed", replaced("nvidia/x/bin/tool", "nvidia/x/bin/other")),
         ("its size", replaced(",4\n", ",5\n")),
         ("no sha256 is listed", wheel(&files(), |r| r.replace(&hash(b"text"), ""))),
-        ("its sha256", wheel(&files(), |r| r.replace(&hash(b"text"), &hash(b"other")))),
         ("listed and missing", wheel(&files(), |r| format!("{r}ghost,{},1\n", hash(b"x")))),
         ("instead of one", Writer::new().stored("nvidia/x/lib/a.so", b"x").finish()),
         ("a placeholder", wheel(&[("nvidia/__init__.py", b"")], |r| r)),
@@ -152,6 +151,31 @@ fn bad_wheels_are_refused_and_leave_nothing() {
         assert!(matches!(error, Error::Damaged { .. }), "{expected}: {error:?}");
         assert!(error.to_string().contains(expected), "{expected}: {error}");
         sandbox.assert_empty();
+    }
+}
+
+#[test]
+fn members_are_compared_with_record_where_nobody_vouches_for_the_wheel() {
+    let sandbox = Sandbox::new();
+    let bytes = wheel(&files(), |record| record.replace(&hash(b"text"), &hash(b"other")));
+    let promised = sandbox.source(&bytes);
+    let error = sandbox.ingest(&WheelSource { digest: None, ..promised.clone() }).unwrap_err();
+    assert!(error.to_string().contains("its sha256"), "{error}");
+    sandbox.assert_empty();
+    // With its digest promised and found, the bytes are right whatever RECORD says.
+    sandbox.ingest(&promised).unwrap();
+}
+
+#[test]
+fn a_receipt_has_the_digest_of_every_file() {
+    let sandbox = Sandbox::new();
+    let source = sandbox.source(&wheel(&files(), |record| record));
+    sandbox.ingest(&source).unwrap();
+    let entry = sandbox.store().entry(&source.digest.unwrap()).unwrap().unwrap();
+    assert_eq!(entry.receipt.files.len(), files().len() + 1);
+    for file in &entry.receipt.files {
+        let bytes = fs::read(entry.path.join(&file.path)).unwrap();
+        assert_eq!((file.size, file.digest), (bytes.len() as u64, Digest::of(&bytes)), "{file:?}");
     }
 }
 

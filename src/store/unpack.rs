@@ -2,7 +2,7 @@
 //!
 //! Bytes are inflated, hashed and written as they come, a block at a time, so memory does not grow with the wheel
 //! and nothing is written twice. What comes out is complete only when [`unpack`] returns: the archive's directory,
-//! RECORD and every file's sha256 agree with each other.
+//! RECORD and the files agree with each other.
 
 use std::collections::HashSet;
 use std::io::{self, BufRead};
@@ -13,9 +13,10 @@ use fs_err as fs;
 use super::error::Damage;
 use super::journal::{Current, Journal, Progress};
 use super::record;
-use super::sink::Sink;
+use super::sink::{Closed, Sink};
 use super::tap::Tap;
 use crate::domain::receipt::File;
+use crate::platform::bulk::Pace;
 use crate::platform::inflate::{Boundary, Inflate, Status};
 use crate::platform::zip::{Limits, Member, Method, Reader, ZipError};
 
@@ -56,25 +57,35 @@ pub(super) trait NotZip {}
 impl NotZip for Damage {}
 impl NotZip for record::RecordError {}
 
-/// Unpacks the wheel that `input` brings into the directory `into`; `size` is the wheel's, when known. `journal` notes
-/// how far it is, for a later process to go on; `from` is such a note, with `input` at its position.
+/// What is known about a wheel before it comes.
+#[derive(Clone, Copy)]
+pub(super) struct Promise {
+    /// Its size.
+    pub(super) size: Option<u64>,
+    /// The caller knows its sha256 and uses nothing of a wheel that has another.
+    pub(super) vouched: bool,
+}
+
+/// Unpacks the wheel that `input` brings into the directory `into`. `journal` notes how far it is, for a later process
+/// to go on; `from` is such a note, with `input` at its position.
 /// Returns the wheel's files. The caller compares the digest of the whole.
 pub(super) fn unpack<R: BufRead>(
     input: &mut Tap<R>,
     into: &Path,
-    size: Option<u64>,
+    promise: Promise,
     journal: &mut Journal<'_>,
     from: Option<Progress>,
 ) -> Result<Vec<File>, Fault> {
     // Without a size from the index, the limit is what a wheel of the largest size known today may hold.
-    let reader = Reader::new(Limits::for_archive(size.unwrap_or(1 << 30)));
+    let reader = Reader::new(Limits::for_archive(promise.size.unwrap_or(1 << 30)));
     let mut unpacker = Unpacker {
         into,
         reader,
         folders: HashSet::new(),
         inflate: Inflate::default(),
+        vouched: promise.vouched,
+        pace: Pace::default(),
         files: Vec::new(),
-        records: Vec::new(),
         journal,
     };
     if let Some(from) = from {
@@ -96,13 +107,14 @@ struct Unpacker<'a, 'j> {
     reader: Reader,
     folders: HashSet<PathBuf>,
     inflate: Inflate,
-    files: Vec<File>,
-    records: Vec<(String, Vec<u8>)>,
+    vouched: bool,
+    pace: Pace,
+    files: Vec<Closed>,
     journal: &'a mut Journal<'j>,
 }
 
 impl Unpacker<'_, '_> {
-    /// Takes over what another process has unpacked: the files are hashed again, the open one is reopened.
+    /// Takes over what another process has unpacked: the files are read again, the open one is reopened.
     fn go_on<R: BufRead>(&mut self, input: &mut Tap<R>, from: Progress) -> Result<(), Fault> {
         for member in &from.finished {
             self.reader.restore(member)?;
@@ -118,7 +130,7 @@ impl Unpacker<'_, '_> {
         if let Some(Current { member, written, consumed, boundary }) = from.current {
             self.reader.restore(&member)?;
             let mut sink = self.sink(&member)?;
-            let window = sink.reopen(written).map_err(Fault::Write)?;
+            let window = sink.reopen(written, &self.pace).map_err(Fault::Write)?;
             match member.method {
                 Method::Stored => self.copy(input, &member, consumed, &mut sink)?,
                 Method::Deflate => {
@@ -141,13 +153,13 @@ impl Unpacker<'_, '_> {
             let limit = ZipError::Limit { what: "bytes of RECORD", limit: RECORD_LIMIT };
             return Err(limit.into());
         }
-        Ok(Sink::new(path, member, record))
+        // RECORD does not tell its own sha256.
+        let hashed = !self.vouched || is_own_description(&member.name);
+        Ok(Sink::new(path, member, record, hashed))
     }
 
-    fn close(&mut self, mut sink: Sink, member: &Member) -> Result<(), Fault> {
-        let record = sink.record.take();
-        self.files.push(sink.close(member)?);
-        self.records.extend(record.map(|bytes| (member.name.clone(), bytes)));
+    fn close(&mut self, sink: Sink, member: &Member) -> Result<(), Fault> {
+        self.files.push(sink.close(member, &mut self.pace)?);
         Ok(())
     }
 
@@ -185,12 +197,12 @@ impl Unpacker<'_, '_> {
                 return Err(truncated(input));
             }
             let count = bytes.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-            sink.take(&bytes[..count])?;
+            sink.take(&bytes[..count], &mut self.pace)?;
             input.consume(count);
             left -= count as u64;
             if left > 0 && self.journal.is_due(input.position()) {
                 let nothing = Boundary { bits: 0, count: 0 };
-                self.note(input, member, sink.size, member.compressed - left, nothing);
+                self.note(input, member, sink, member.compressed - left, nothing)?;
             }
         }
         Ok(())
@@ -201,13 +213,15 @@ impl Unpacker<'_, '_> {
         &mut self,
         input: &Tap<R>,
         member: &Member,
-        written: u64,
+        sink: &mut Sink,
         consumed: u64,
         boundary: Boundary,
-    ) {
-        let current = Current { member: member.clone(), written, consumed, boundary };
+    ) -> Result<(), Fault> {
+        sink.flush(&mut self.pace)?;
+        let current = Current { member: member.clone(), written: sink.size, consumed, boundary };
         let finished = self.reader.members().split_last().map_or(&[][..], |(_, others)| others);
         self.journal.write(input, finished, Some(&current));
+        Ok(())
     }
 
     /// Inflates the rest of a member, of which `consumed` bytes are used.
@@ -235,14 +249,14 @@ impl Unpacker<'_, '_> {
                 return Err(Damage::MemberSize { name, expected, found }.into());
             }
             if status != Status::Hungry {
-                sink.take(self.inflate.output())?;
+                sink.take(self.inflate.output(), &mut self.pace)?;
                 self.inflate.take();
             }
             match status {
                 Status::Done => return Ok(()),
                 Status::Boundary => {
                     let boundary = self.inflate.boundary();
-                    self.note(input, member, sink.size, member.compressed - left, boundary);
+                    self.note(input, member, sink, member.compressed - left, boundary)?;
                 }
                 Status::Full if self.journal.is_due(input.position()) => {
                     self.inflate.want_boundary();
@@ -260,15 +274,20 @@ impl Unpacker<'_, '_> {
         Ok(())
     }
 
-    fn finish(self) -> Result<Vec<File>, Fault> {
-        let [(name, bytes)] = self.records.as_slice() else {
-            return Err(Damage::Records(self.records.len()).into());
+    fn finish(mut self) -> Result<Vec<File>, Fault> {
+        let records: Vec<(String, Vec<u8>)> = self
+            .files
+            .iter_mut()
+            .filter_map(|file| Some((file.path.clone(), file.record.take()?)))
+            .collect();
+        let [(name, bytes)] = records.as_slice() else {
+            return Err(Damage::Records(records.len()).into());
         };
-        compare(&self.files, name, bytes)?;
-        if self.files.iter().all(|file| is_description(&file.path)) {
+        let files = compare(self.files, name, bytes)?;
+        if files.iter().all(|file| is_description(&file.path)) {
             return Err(Damage::Stub.into());
         }
-        Ok(self.files)
+        Ok(files)
     }
 }
 
@@ -277,34 +296,45 @@ fn is_record(name: &str) -> bool {
         .is_some_and(|folder| folder.ends_with(".dist-info") && !folder.contains('/'))
 }
 
-/// Tells whether a file only describes its wheel.
-fn is_description(path: &str) -> bool {
+/// Tells whether a file lies in the wheel's `dist-info`.
+fn is_own_description(path: &str) -> bool {
     path.split('/').next().is_some_and(|first| first.ends_with(".dist-info"))
-        || path.ends_with("/__init__.py")
 }
 
-/// Compares the files with RECORD, both ways.
-fn compare(files: &[File], record: &str, bytes: &[u8]) -> Result<(), Damage> {
+/// Tells whether a file only describes its wheel.
+fn is_description(path: &str) -> bool {
+    is_own_description(path) || path.ends_with("/__init__.py")
+}
+
+/// Compares the files with RECORD, both ways, and returns them with their digests: what was computed, else what RECORD
+/// says.
+fn compare(closed: Vec<Closed>, record: &str, bytes: &[u8]) -> Result<Vec<File>, Damage> {
     let mut listed = record::parse(bytes)?;
-    let mismatch = |name: &str, what| Err(Damage::RecordMismatch { name: name.to_owned(), what });
-    for file in files {
-        let Some(told) = listed.remove(&file.path) else {
-            return mismatch(&file.path, "it is not listed");
+    let mismatch = |name: &str, what| Damage::RecordMismatch { name: name.to_owned(), what };
+    let mut files = Vec::with_capacity(closed.len());
+    for Closed { path, size, digest, executable, .. } in closed {
+        let Some(told) = listed.remove(&path) else {
+            return Err(mismatch(&path, "it is not listed"));
         };
-        let unhashed = file.path == record
-            || file.path.strip_prefix(record).is_some_and(|s| matches!(s, ".jws" | ".p7s"));
-        match told.digest {
-            Some(digest) if digest != file.digest => return mismatch(&file.path, "its sha256"),
-            None if !unhashed => return mismatch(&file.path, "no sha256 is listed"),
-            _ => {}
+        let unhashed = path == record
+            || path.strip_prefix(record).is_some_and(|s| matches!(s, ".jws" | ".p7s"));
+        if told.digest.is_none() && !unhashed {
+            return Err(mismatch(&path, "no sha256 is listed"));
         }
-        if told.size.is_some_and(|size| size != file.size) {
-            return mismatch(&file.path, "its size");
+        if digest.is_some_and(|digest| told.digest.is_some_and(|told| told != digest)) {
+            return Err(mismatch(&path, "its sha256"));
         }
+        if told.size.is_some_and(|told| told != size) {
+            return Err(mismatch(&path, "its size"));
+        }
+        let Some(digest) = digest.or(told.digest) else {
+            return Err(mismatch(&path, "no sha256 is listed"));
+        };
+        files.push(File { path, size, digest, executable });
     }
     match listed.keys().next() {
-        Some(name) => mismatch(name, "it is listed and missing"),
-        None => Ok(()),
+        Some(name) => Err(mismatch(name, "it is listed and missing")),
+        None => Ok(files),
     }
 }
 

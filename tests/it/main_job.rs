@@ -280,6 +280,8 @@ fn hostile_wheels_exit_5_and_publish_nothing() {
         let index = toolkit::index();
         index.remove("nvidia-cudnn-cu12");
         index.add(&builder.build());
+        // Whoever has a wheel's digest from the index has those of its files; without, they are compared with RECORD.
+        index.set(|options| options.no_hashes = what.starts_with("other bytes"));
         let world = World::with(index);
         let ran = world.sandbox.cuenv(["use", "12.4+cudnn9@base"]);
         assert_eq!(ran.code, Some(5), "{what}: {}", ran.stderr);
