@@ -9,6 +9,7 @@ use cuenv::domain::lock::Lock;
 use cuenv::domain::requirement::{Metadata, Requirement};
 use cuenv::domain::spec::Spec;
 use cuenv::domain::wheel_name::WheelName;
+use cuenv::platform::inflate::{Inflate, Status};
 use cuenv::platform::zip::{Limits, Reader};
 use cuenv::{index, store};
 
@@ -21,6 +22,7 @@ pub const ENTRIES: &[Entry] = &[
     ("metadata", metadata),
     ("wheel_name", wheel_name),
     ("wheel", wheel),
+    ("inflate", inflate),
     ("record", record),
     ("lock", lock),
     ("spec", spec),
@@ -83,6 +85,49 @@ pub fn wheel(bytes: &[u8]) {
                 return;
             }
             Err(_) => return,
+        }
+    }
+}
+
+/// A deflate stream behind one byte that says how large the pieces are in which it comes: taken up anew at every block
+/// boundary, it gives what another decoder gives at once, or is refused by both.
+pub fn inflate(bytes: &[u8]) {
+    const LIMIT: usize = 4 << 20;
+    let Some((&piece, stream)) = bytes.split_first() else { return };
+    let mut other = flate2::Decompress::new(false);
+    let mut expected = Vec::with_capacity(LIMIT);
+    let status = other.decompress_vec(stream, &mut expected, flate2::FlushDecompress::Finish);
+    if expected.len() == LIMIT {
+        return;
+    }
+    let whole =
+        matches!(status, Ok(flate2::Status::StreamEnd)) && other.total_in() == stream.len() as u64;
+    let found = in_pieces(stream, 1 + 9 * usize::from(piece));
+    assert!(found == whole.then_some(expected));
+}
+
+fn in_pieces(stream: &[u8], piece: usize) -> Option<Vec<u8>> {
+    let mut decoder = Inflate::default();
+    let (mut at, mut out) = (0, Vec::new());
+    loop {
+        decoder.want_boundary();
+        let end = stream.len().min(at + piece);
+        let (used, status) = decoder.step(&stream[at..end]).ok()?;
+        at += used;
+        if status == Status::Hungry && at < stream.len() {
+            continue;
+        }
+        out.extend_from_slice(decoder.output());
+        decoder.take();
+        match status {
+            Status::Full => {}
+            Status::Boundary => {
+                let boundary = decoder.boundary();
+                decoder = Inflate::default();
+                decoder.resume(boundary, &out);
+            }
+            Status::Done if at == stream.len() => return Some(out),
+            Status::Done | Status::Hungry => return None,
         }
     }
 }
