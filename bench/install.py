@@ -1,21 +1,26 @@
 #!/usr/bin/env python3
 """Installs the same wheels with cuenv, uv and pip, from a loopback index, and compares.
 
-    bench/install.py WHEELS [--cuenv target/release/cuenv] [--scratch DIR] [--rounds 3] [--only cuenv,uv,pip]
+    bench/install.py WHEELS [--cuenv target/release/cuenv] [--scratch DIR] [--rounds 3] [--only floor,cuenv,uv,pip]
 
-WHEELS is a folder with the twelve wheels of CUDA 12.4.1 (runtime) and cuDNN 9.1.0; see `names` below. Nothing leaves
-this machine. Every figure comes from one run on one machine; compare the ratios, not the seconds.
+WHEELS is a folder with the twelve wheels of CUDA 12.4.1 (runtime) and cuDNN 9.1.0, see NAMES; with a wheel of another
+cuDNN for CUDA 12 in it, changing to that is measured too. Nothing leaves this machine. Every figure comes from one run
+on one machine; compare the ratios, not the seconds. The floor inflates with ISA-L where `pip install isal` was run.
 """
 
 import argparse
 import hashlib
 import os
-import resource
 import shutil
 import subprocess
 import sys
 import time
 import zipfile
+
+try:
+    from isal import isal_zlib as engine
+except ImportError:
+    import zlib as engine
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from server import Index, digest  # noqa: E402
@@ -24,6 +29,9 @@ NAMES = """nvidia_cublas_cu12-12.4.5.8 nvidia_cuda_cupti_cu12-12.4.127 nvidia_cu
 nvidia_cuda_runtime_cu12-12.4.127 nvidia_cudnn_cu12-9.1.0.70 nvidia_cufft_cu12-11.2.1.3 nvidia_curand_cu12-10.3.5.147
 nvidia_cusolver_cu12-11.6.1.9 nvidia_cusparse_cu12-12.3.1.170 nvidia_nccl_cu12-2.21.5 nvidia_nvjitlink_cu12-12.4.127
 nvidia_nvtx_cu12-12.4.127""".split()
+
+
+EVERYTHING = f"inflate every member, one after the other ({engine.__name__})"
 
 
 def find(folder):
@@ -35,6 +43,13 @@ def find(folder):
             sys.exit(f"{folder} has no {name}: pip download --no-deps -d {folder} {name.replace('-', '==').replace('_', '-')}")
         found.append(match[0])
     return found
+
+
+def other_cudnn(folder):
+    """Returns a wheel of another cuDNN for the same CUDA, when there is one."""
+    ours = [name for name in NAMES if "cudnn" in name][0]
+    return next((file for file in sorted(os.listdir(folder)) if file.startswith("nvidia_cudnn_cu12-")
+                 and file.endswith("x86_64.whl") and not file.startswith(ours + "-")), None)
 
 
 def lock(folder, files):
@@ -49,8 +64,9 @@ def lock(folder, files):
         })
     wheels.sort(key=lambda wheel: (wheel["component"], wheel["distribution"]))
     identity = "1\nruntime\n" + "\n".join(sorted(f"{wheel['component']} {wheel['sha256']}" for wheel in wheels))
-    name = "12.4.1+cudnn9.1.0.70-" + hashlib.sha256(identity.encode()).hexdigest()[:12]
-    text = f'version = 1\nspec = "12.4.1+cudnn9.1.0.70"\ntoolchain = "12.4.1+cudnn9.1.0.70"\nprefix.linux-x86_64 = "{name}"\nprofile = "runtime"\n'
+    toolchain = "12.4.1+cudnn" + next(wheel["version"] for wheel in wheels if wheel["component"] == "cudnn")
+    name = toolchain + "-" + hashlib.sha256(identity.encode()).hexdigest()[:12]
+    text = f'version = 1\nspec = "{toolchain}"\ntoolchain = "{toolchain}"\nprefix.linux-x86_64 = "{name}"\nprofile = "runtime"\n'
     for wheel in wheels:
         text += "\n[[wheel]]\n" + "".join(
             f"{key} = {value}\n" if isinstance(value, int) else f'{key} = "{value}"\n' for key, value in wheel.items()
@@ -80,7 +96,8 @@ class Bench:
         self.options = options
         self.files = find(options.wheels)
         self.scratch = os.path.abspath(options.scratch)
-        self.index = Index(options.wheels, set(self.files))
+        self.other = other_cudnn(options.wheels)
+        self.index = Index(options.wheels, {*self.files, *filter(None, [self.other])})
         self.index.start()
         self.requirements = [f"{file.split('-')[0].replace('_', '-')}=={file.split('-')[1]}" for file in self.files]
 
@@ -100,25 +117,40 @@ class Bench:
         home = self.fresh("cuenv")
         project = os.path.join(home, "project")
         os.makedirs(project)
-        with open(os.path.join(project, ".cuenv"), "w") as file:
-            file.write("12.4.1+cudnn9.1.0.70\n")
-        with open(os.path.join(project, ".cuenv.lock"), "w") as file:
-            file.write(lock(self.options.wheels, self.files))
+
+        def pin(files):
+            text = lock(self.options.wheels, files)
+            with open(os.path.join(project, ".cuenv.lock"), "w") as file:
+                file.write(text)
+            with open(os.path.join(project, ".cuenv"), "w") as file:
+                file.write(text.split('"')[1] + "\n")
+
+        pin(self.files)
         env = self.env(home, CUENV_HOME=os.path.join(home, "cuenv"), CUENV_INDEX_URL=self.index.url)
         command = [os.path.abspath(self.options.cuenv), "install", "--locked", "-q"]
-        cold = run(command, env, project)
-        shutil.rmtree(os.path.join(home, "cuenv", "toolchains"))
-        warm = min(run(command, env, project) for _ in range(1))
-        present = run(command, env, project)
-        return {"cuenv cold": cold, "cuenv warm prefix": warm, "cuenv present": present}
+        results = {"cuenv cold": run(command, env, project)}
+
+        def warm():
+            shutil.rmtree(os.path.join(home, "cuenv", "toolchains"))
+            return run(command, env, project)
+
+        results["cuenv warm: wheels in the store, new prefix"] = min(warm() for _ in range(5))
+        results["cuenv installed already"] = min(run(command, env, project) for _ in range(5))
+        if self.other:
+            self.index.served.clear()
+            pin([self.other if "_cudnn_" in file else file for file in self.files])
+            results["cuenv, another cuDNN on the same CUDA"] = run(command, env, project)
+            if self.index.served != [self.other]:
+                sys.exit(f"only the cuDNN was to be fetched, not {self.index.served}")
+        return results
 
     def uv(self):
         home = self.fresh("uv")
         env = self.env(home, UV_CACHE_DIR=os.path.join(home, "cache"), UV_INDEX_URL=self.index.url)
         command = ["uv", "pip", "install", "-q", "--no-deps", "--python", sys.executable, "--target"]
         cold = run([*command, os.path.join(home, "cold"), *self.requirements], env, home)
-        warm = run([*command, os.path.join(home, "warm"), *self.requirements], env, home)
-        return {"uv cold": cold, "uv warm": warm}
+        warm = min(run([*command, os.path.join(home, f"warm{n}"), *self.requirements], env, home) for n in range(5))
+        return {"uv cold": cold, "uv warm: wheels in its cache": warm}
 
     def pip(self):
         home = self.fresh("pip")
@@ -142,16 +174,12 @@ class Bench:
                 with open(path, "rb") as file:
                     hashlib.file_digest(file, "sha256")
 
-        def inflate():
-            try:
-                from isal import isal_zlib as engine
-            except ImportError:
-                import zlib as engine
-            largest = max(
-                ((path, member) for path in paths for member in zipfile.ZipFile(path).infolist()),
-                key=lambda pair: pair[1].file_size,
-            )
-            path, member = largest
+        members = [(path, member) for path in paths for member in zipfile.ZipFile(path).infolist()]
+        members.sort(key=lambda pair: -pair[1].file_size)
+
+        def inflate(path, member):
+            if member.compress_type != zipfile.ZIP_DEFLATED:
+                return
             stream = engine.decompressobj(-15)
             with open(path, "rb") as file:
                 file.seek(member.header_offset + 26)
@@ -162,15 +190,15 @@ class Bench:
                     piece = file.read(min(left, 1 << 18))
                     left -= len(piece)
                     stream.decompress(piece)
-            return engine.__name__
 
-        results = {}
-        for name, work in [("read once", read), ("sha256 once", sha), ("inflate the largest member", inflate)]:
+        def measure(work):
             started, cpu = time.monotonic(), time.process_time()
-            note = work()
-            usage = resource.getrusage(resource.RUSAGE_SELF)
-            results[f"floor: {name}" + (f" ({note})" if note else "")] = (
-                time.monotonic() - started, time.process_time() - cpu, usage.ru_maxrss / 1024)
+            work()
+            return time.monotonic() - started, time.process_time() - cpu, 0
+
+        results = {"floor: read once": measure(read), "floor: sha256 once": measure(sha)}
+        results[f"floor: inflate the largest member ({engine.__name__})"] = measure(lambda: inflate(*members[0]))
+        results[EVERYTHING] = measure(lambda: [inflate(*pair) for pair in members])
         return results
 
 
@@ -199,6 +227,13 @@ def main():
     for other in ("uv cold", "pip cold"):
         if ours and other in best:
             print(f"cuenv cold / {other}: {ours[0] / best[other][0]:.2f} (CPU {ours[1] / best[other][1]:.2f})")
+    # The floors are one thread's work, so their CPU time is what a quiet machine would show as wall time.
+    floors = {what: figures[1] for what, figures in best.items() if what.startswith("floor: ")}
+    if ours and floors:
+        what = max(floors, key=floors.get)
+        print(f"cuenv cold / {what}: {ours[0] / floors[what]:.2f}")
+        work = best["floor: sha256 once"][1] + best[EVERYTHING][1]
+        print(f"cuenv cold, CPU / hashing and inflating everything, CPU: {ours[1] / work:.2f}")
     for name in ("cuenv", "uv", "pip"):
         shutil.rmtree(os.path.join(bench.scratch, name), ignore_errors=True)
 

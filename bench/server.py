@@ -22,6 +22,7 @@ class Index(socketserver.ThreadingTCPServer):
     def __init__(self, folder, wanted=None):
         self.folder = folder
         self.projects = {}
+        self.served = []
         for file in sorted(os.listdir(folder)):
             if file.endswith(".whl") and (wanted is None or file in wanted):
                 name = normalise(file.split("-")[0])
@@ -107,6 +108,7 @@ class Handler(BaseHTTPRequestHandler):
         if self.command == "HEAD":
             return
         self.wfile.flush()
+        self.server.served.append(name)
         with open(path, "rb") as file:
             while start < end:
                 sent = os.sendfile(self.connection.fileno(), file.fileno(), start, end - start)
