@@ -12,7 +12,6 @@ pub mod hash;
 pub mod host;
 pub mod http;
 pub mod identity;
-pub mod inflate;
 pub mod lines;
 pub mod link;
 pub mod loader;
@@ -22,3 +21,5 @@ pub mod process;
 pub mod tarball;
 pub mod thread;
 pub mod zip;
+
+pub use inflate;
