@@ -72,6 +72,11 @@ pub(crate) fn run(cx: &Context<'_>, args: &Args, output: &Output) -> Result<Exit
     }
     let handover = export::handover(cx, spec.as_deref(), args.kind.needs())?;
     let supply = args.bundle.as_deref().map_or_else(|| handover.supply(), Supply::Bundle);
+    if matches!(args.kind, Kind::Dockerfile | Kind::Apptainer) {
+        output.note(
+            "The image will hold files that NVIDIA licenses to you: read them with `cuenv licenses` before you pass it on",
+        );
+    }
     output.raw(&match args.kind {
         Kind::Dockerfile => handover.dockerfile(&args.base, supply),
         Kind::Apptainer => handover.apptainer(&args.base, supply),

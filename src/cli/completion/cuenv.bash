@@ -1,12 +1,15 @@
 # bash completion for cuenv. Needs bash 3.2 or newer; bash-completion is not needed.
 _cuenv() {
-    local line=${COMP_LINE:0:COMP_POINT} current strip how candidate lines
+    local line=${COMP_LINE:0:COMP_POINT} current breaks strip how candidate lines
     local -a words
     read -ra words <<<"$line"
     case $line in *[[:space:]]) words+=('') ;; esac
     current=${words[${#words[@]} - 1]}
-    # Readline replaces only what follows the last of these characters, and a spec may hold them.
-    strip=${current%"${current##*[@=:]}"}
+    # Readline replaces only what follows the last character of COMP_WORDBREAKS, or, if that is `@`, what begins with it.
+    strip=
+    breaks=${COMP_WORDBREAKS//[^@=:]/}
+    [ -z "$breaks" ] || strip=${current%"${current##*[$breaks]}"}
+    strip=${strip%@}
     COMPREPLY=()
     lines=$(command cuenv __complete -- "${words[@]}" 2>/dev/null) || return 0
     {

@@ -52,6 +52,8 @@ fn owner(exe: &std::path::Path) -> String {
         "a package of the system: use its package manager (`apt-get install`, `apt-get remove`)"
     } else if path.contains("/uv/tools/") {
         "`uv tool`: `uv tool upgrade cuenv`, `uv tool uninstall cuenv`"
+    } else if path.contains("/uv/archive-v") || path.contains("/uv/environments-v") {
+        "`uvx`, which keeps nothing: `uvx cuenv@latest` runs the newest"
     } else if path.contains("/pipx/") {
         "`pipx`: `pipx upgrade cuenv`, `pipx uninstall cuenv`"
     } else if path.contains("/.cargo/bin/") {
