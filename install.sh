@@ -286,9 +286,10 @@ unpack() {
 
 build() {
     if ! have cargo && [ -x "$HOME/.cargo/bin/cargo" ]; then PATH=$PATH:$HOME/.cargo/bin; fi
-    need cargo 'building from a checkout needs Rust: see https://rustup.rs'
-    have cc || have gcc || have clang || err 'no C compiler was found, and building needs one' \
-        'on Debian or Ubuntu: apt-get install gcc libc6-dev'
+    have cargo || err 'building from a checkout needs Rust, and `cargo` was not found' \
+        'run the line at https://rustup.rs and then this again; a release archive needs no Rust: `./install.sh --from ARCHIVE`'
+    have cc || have gcc || have clang || err 'building from a checkout needs a C compiler, and none was found' \
+        'on Debian or Ubuntu: `apt-get install gcc libc6-dev`; a release archive needs none: `./install.sh --from ARCHIVE`'
     say "Building cuenv in \`$1\` (a few minutes the first time)"
     build_flags='--locked'
     [ -z "$quiet" ] || build_flags="$build_flags --quiet"
