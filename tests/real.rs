@@ -13,6 +13,10 @@
 #[path = "real/venv.rs"]
 mod venv;
 
+#[path = "support/blocks.rs"]
+#[allow(dead_code, unreachable_pub, reason = "the black-box tests use the rest")]
+mod blocks;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -379,4 +383,36 @@ fn every_release_on_the_index_resolves() {
     }
     println!("{} releases resolve in three profiles", releases.len());
     std::io::stdout().flush().unwrap();
+}
+
+#[test]
+#[ignore = "needs the network: what the book tells to type, on NVIDIA's real wheels"]
+fn the_books_blocks_for_real_wheels_run() {
+    let world = World::new();
+    let mut ran = 0;
+    for page in blocks::pages() {
+        let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(&page)).unwrap();
+        let all = blocks::blocks(&text);
+        let real: Vec<_> =
+            all.iter().filter(|block| block.runs == blocks::Where::RealWheels).collect();
+        if real.is_empty() {
+            continue;
+        }
+        ran += real.len();
+        let home = world.project(&format!("home{ran}"));
+        let bin = Path::new(env!("CARGO_BIN_EXE_cuenv")).parent().unwrap();
+        let path = std::env::var("PATH").unwrap();
+        let mut bash = Command::new("bash");
+        bash.current_dir(&home)
+            .env("PATH", format!("{}:{path}", bin.display()))
+            .env("HOME", &home)
+            // What earlier runs fetched is not fetched again.
+            .env("CUENV_HOME", world.cache.join("cuenv"))
+            .env_remove("LD_LIBRARY_PATH")
+            .env_remove("VIRTUAL_ENV");
+        blocks::run(bash, &real, &world.project("blocks"))
+            .unwrap_or_else(|told| panic!("{}: {told}", page.display()));
+    }
+    assert!(ran > 0, "no block was found: the search is broken");
+    println!("{ran} blocks ran on real wheels");
 }

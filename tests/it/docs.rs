@@ -10,10 +10,14 @@ use std::path::{Path, PathBuf};
 use clap::{Arg, Command, CommandFactory as _};
 use cuenv::catalog::{Catalog, ProjectCatalog};
 use cuenv::cli::args::Cli;
+use cuenv::cli::commands::help::TOPICS;
 use cuenv::cli::exit::Exit;
 use cuenv::domain::manifest::framework::CudnnWish;
 use cuenv::ops::doctor::codes::CODES;
 use cuenv::settings::variables::VARIABLES;
+
+use crate::support::blocks::pages;
+use crate::support::sandbox::Sandbox;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -269,23 +273,6 @@ fn the_compatibility_tables_are_current() {
     page("compatibility.md", &text);
 }
 
-/// Every Markdown page that people read.
-fn pages() -> Vec<PathBuf> {
-    fn walk(directory: &Path, found: &mut Vec<PathBuf>) {
-        for entry in fs::read_dir(directory).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                walk(&path, found);
-            } else if path.extension().is_some_and(|extension| extension == "md") {
-                found.push(path);
-            }
-        }
-    }
-    let mut found = vec![root().join("README.md")];
-    walk(&root().join("docs"), &mut found);
-    found
-}
-
 /// The command lines of `cuenv` in a page: in fenced blocks and in inline code.
 fn mentions(text: &str) -> Vec<String> {
     let mut found = Vec::new();
@@ -347,7 +334,7 @@ fn every_command_that_the_pages_name_is_understood() {
     let mut seen = 0;
     // The command reference is generated from the help texts, which may name a command in passing.
     for path in pages().into_iter().filter(|path| !path.ends_with("reference/commands.md")) {
-        let text = fs::read_to_string(&path).unwrap();
+        let text = fs::read_to_string(root().join(&path)).unwrap();
         for mention in mentions(&text) {
             let words = mention.split(' ').map(|word| {
                 let word = word.trim_matches(&['"', '\''][..]);
@@ -377,11 +364,7 @@ fn every_command_that_the_pages_name_is_understood() {
                 {
                     continue;
                 }
-                wrong.push(format!(
-                    "{}: `cuenv {mention}`: {:?}",
-                    path.strip_prefix(root()).unwrap().display(),
-                    error.kind()
-                ));
+                wrong.push(format!("{}: `cuenv {mention}`: {:?}", path.display(), error.kind()));
             }
         }
     }
@@ -389,29 +372,100 @@ fn every_command_that_the_pages_name_is_understood() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// The anchors of a page, as mdBook and code hosts make them of its headings.
+fn anchors(text: &str) -> Vec<String> {
+    let mut fenced = false;
+    let mut found = Vec::new();
+    for line in text.lines() {
+        fenced ^= line.starts_with("```");
+        let Some(title) = line.strip_prefix('#').filter(|_| !fenced) else { continue };
+        let title = title.trim_start_matches('#').trim();
+        let kept = title.chars().filter(|c| c.is_alphanumeric() || [' ', '-', '_'].contains(c));
+        found.push(kept.collect::<String>().to_lowercase().replace(' ', "-"));
+    }
+    found
+}
+
 #[test]
-fn links_between_pages_lead_somewhere_and_every_page_is_in_the_summary() {
-    let summary = fs::read_to_string(root().join("docs/SUMMARY.md")).unwrap();
+fn links_lead_to_pages_and_headings_that_exist() {
+    let read = |path: &Path| fs::read_to_string(path).unwrap();
     let mut wrong = Vec::new();
-    for path in pages() {
-        let text = fs::read_to_string(&path).unwrap();
+    let mut seen = 0;
+    for page in pages() {
+        let path = root().join(&page);
+        let text = read(&path);
         for (at, _) in text.match_indices("](") {
             let target = text[at + 2..].split(')').next().unwrap();
-            let file = target.split('#').next().unwrap();
-            if !file.is_empty()
-                && !target.contains("://")
-                && !path.parent().unwrap().join(file).exists()
+            if target.contains("://") {
+                continue;
+            }
+            seen += 1;
+            let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+            let to = if file.is_empty() { path.clone() } else { path.parent().unwrap().join(file) };
+            if !to.exists() {
+                wrong.push(format!("{}: {target}", page.display()));
+            } else if !anchor.is_empty() && !anchors(&read(&to)).iter().any(|one| one == anchor) {
+                wrong.push(format!("{}: no heading for {target}", page.display()));
+            } else if page.starts_with("docs")
+                && !fs::canonicalize(&to).unwrap().starts_with(root().join("docs"))
             {
-                wrong.push(format!("{}: {target}", path.display()));
+                wrong.push(format!("{}: {target} leaves the book", page.display()));
             }
         }
-        if let Ok(inside) = path.strip_prefix(root().join("docs"))
-            && inside != Path::new("SUMMARY.md")
-            && !inside.starts_with("design")
-            && !summary.contains(&format!("({})", inside.display()))
-        {
-            wrong.push(format!("{} is not in docs/SUMMARY.md", inside.display()));
+    }
+    assert!(seen > 60, "only {seen} links were found: the search is broken");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_summary_lists_every_page_once() {
+    let summary = fs::read_to_string(root().join("docs/SUMMARY.md")).unwrap();
+    let mut listed: Vec<PathBuf> = summary
+        .match_indices("](")
+        .map(|(at, _)| PathBuf::from(summary[at + 2..].split(')').next().unwrap()))
+        .collect();
+    listed.sort();
+    let mut there: Vec<PathBuf> = pages()
+        .iter()
+        .filter_map(|page| page.strip_prefix("docs").ok().map(Path::to_owned))
+        .filter(|page| page != Path::new("SUMMARY.md"))
+        .collect();
+    there.sort();
+    assert_eq!(listed, there);
+}
+
+#[test]
+fn every_topic_is_a_page_and_every_page_a_topic() {
+    let mut pages: Vec<_> = fs::read_dir(root().join("docs/topics"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    pages.sort();
+    let mut topics: Vec<_> = TOPICS.iter().map(|topic| topic.name.to_owned()).collect();
+    topics.sort();
+    assert_eq!(topics, pages);
+    let overview = fs::read_to_string(root().join("docs/topics.md")).unwrap();
+    let sandbox = Sandbox::new();
+    let list = sandbox.cuenv(["help", "topics"]).succeeds().stdout;
+    for topic in &TOPICS {
+        assert!(overview.contains(&format!("(topics/{}.md)", topic.name)), "{}", topic.name);
+        assert!(list.lines().any(|line| line.trim_start().starts_with(topic.name)), "{list}");
+        for word in [topic.name].iter().chain(topic.aliases) {
+            let text = sandbox.cuenv(["help", word]).succeeds().stdout;
+            assert!(text.ends_with(topic.text), "{word}");
         }
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    // A command that is a topic as well has both.
+    assert!(sandbox.cuenv(["help", "hook"]).succeeds().stdout.contains("Usage: cuenv hook"));
+    let help = sandbox.cuenv(["help", "self", "update"]).succeeds().stdout;
+    assert!(help.contains("Usage: cuenv self update"), "{help}");
+    for (word, hint) in [
+        ("drivr", "did you mean `cuenv help driver`?"),
+        ("instal", "did you mean `cuenv help install`?"),
+        ("quantum mechanics", "`cuenv help topics` lists the topics"),
+    ] {
+        let words: Vec<_> = std::iter::once("help").chain(word.split(' ')).collect();
+        let ran = sandbox.cuenv(words).code(2);
+        assert!(ran.stderr.contains(hint), "{word}: {}", ran.stderr);
+    }
 }

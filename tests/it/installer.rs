@@ -402,3 +402,156 @@ fn updates_itself_from_where_it_came_and_keeps_the_old_one() {
     ada.cuenv(&["self", "uninstall", "-y"]).succeeds();
     assert_eq!(tree(&ada.home()), before);
 }
+
+#[test]
+fn what_another_manager_installed_is_left_to_it() {
+    let ada = Newcomer::new();
+    let venv = |place: &str| {
+        let root = ada.home().join(place);
+        fs::create_dir_all(root.join("bin")).unwrap();
+        fs::write(root.join("pyvenv.cfg"), "home = /usr/bin\n").unwrap();
+        root.join("bin")
+    };
+    let cargo = ada.home().join(".cargo/bin");
+    fs::create_dir_all(&cargo).unwrap();
+    let by_hand = ada.home().join("opt");
+    fs::create_dir_all(&by_hand).unwrap();
+    for (bin, update, uninstall) in [
+        (venv("proj/.venv"), "pip install --upgrade cuenv", "pip uninstall cuenv"),
+        (venv(".local/share/uv/tools/cuenv"), "uv tool upgrade cuenv", "uv tool uninstall cuenv"),
+        (venv(".local/share/pipx/venvs/cuenv"), "pipx upgrade cuenv", "pipx uninstall cuenv"),
+        (venv(".cache/uv/archive-v0/x1"), "uvx cuenv@latest", "uvx cuenv@latest"),
+        (cargo, "cargo uninstall cuenv-cli", "cargo uninstall cuenv-cli"),
+        (by_hand, "replace or remove the two files", "replace or remove the two files"),
+    ] {
+        fs::hard_link(crate::support::sandbox::cuenv(), bin.join("cuenv")).unwrap();
+        let before = tree(&ada.home());
+        for (words, command) in
+            [(&["self", "update"][..], update), (&["self", "uninstall", "-y"], uninstall)]
+        {
+            let mut run = ada.command(bin.join("cuenv").to_str().unwrap());
+            let ran = Ran::of(run.args(words), &ada.sandbox).code(1);
+            assert!(
+                ran.stderr.contains("was not put there by cuenv's installer")
+                    && ran.stderr.contains(command),
+                "{words:?}: {}",
+                ran.stderr
+            );
+        }
+        assert_eq!(tree(&ada.home()), before);
+        fs::remove_file(bin.join("cuenv")).unwrap();
+    }
+}
+
+#[test]
+fn a_checkout_without_rust_says_what_to_do_and_an_archive_needs_none() {
+    let ada = Newcomer::new();
+    // A checkout as the script sees one, and a PATH with what every Debian has, wherever this machine has its cargo.
+    let checkout = ada.sandbox.root().join("checkout");
+    fs::create_dir_all(checkout.join("shims")).unwrap();
+    fs::write(checkout.join("Cargo.toml"), "").unwrap();
+    fs::copy(installer(), checkout.join("install.sh")).unwrap();
+    let bin = ada.sandbox.root().join("bare");
+    fs::create_dir(&bin).unwrap();
+    let tools = "sh uname mkdir rm rmdir mv cp cat sed grep sort tail tr awk chmod id dirname basename mktemp tar gzip \
+                 sha256sum od";
+    for tool in tools.split_whitespace() {
+        let found = ["/usr/bin", "/bin"].map(|directory| Path::new(directory).join(tool));
+        let found = found.iter().find(|path| path.exists()).unwrap_or_else(|| panic!("no {tool}"));
+        std::os::unix::fs::symlink(found, bin.join(tool)).unwrap();
+    }
+    let run = |args: &[&str]| {
+        let mut command = ada.command(bin.join("sh").to_str().unwrap());
+        command.arg(checkout.join("install.sh")).args(args).env("PATH", &bin);
+        Ran::of(&mut command, &ada.sandbox)
+    };
+    let before = tree(&ada.home());
+    assert_eq!(
+        run(&[]).code(1).stderr,
+        "error: building from a checkout needs Rust, and `cargo` was not found\n  \
+         hint: run the line at https://rustup.rs and then this again; a release archive needs no Rust: \
+         `./install.sh --from ARCHIVE`\n"
+    );
+    fs::write(bin.join("cargo"), "#!/bin/sh\n").unwrap();
+    fs::set_permissions(bin.join("cargo"), fs::Permissions::from_mode(0o755)).unwrap();
+    let ran = run(&[]).code(1);
+    assert!(ran.stderr.contains("needs a C compiler, and none was found"), "{}", ran.stderr);
+    fs::remove_file(bin.join("cargo")).unwrap();
+    assert_eq!(tree(&ada.home()), before);
+    let (from, _) = archive(&ada.sandbox.root().join("archives"));
+    run(&["--from", from.to_str().unwrap()]).succeeds();
+    ada.cuenv(&["--version"]).succeeds();
+}
+
+#[test]
+fn an_installation_for_root_through_sudo_is_refused() {
+    let ada = Newcomer::new();
+    let (from, _) = archive(&ada.sandbox.root().join("archives"));
+    let args = ["--from", from.to_str().unwrap()];
+    let is_root = Command::new("id").arg("-u").output().unwrap().stdout == b"0\n";
+    let ran = ada.install_with("sh", &[], &args, &[("SUDO_USER", "ada")]);
+    if is_root {
+        let ran = ran.code(1);
+        assert!(
+            ran.stderr.contains("this would install for root, not for `ada`"),
+            "{}",
+            ran.stderr
+        );
+        assert!(!ada.installed().exists());
+        // A root without sudo is a person's own machine, a container for example.
+        ada.install_with("sh", &[], &args, &[("SUDO_USER", "root")]).succeeds();
+    } else {
+        // A name that was left in the environment of an ordinary user says nothing.
+        ran.succeeds();
+    }
+}
+
+#[test]
+fn the_installers_variables_say_where_and_how() {
+    let ada = Newcomer::new();
+    let (from, _) = archive(&ada.sandbox.root().join("archives"));
+    let from = from.to_str().unwrap();
+    let before = tree(&ada.home());
+    let home = ada.home().display().to_string();
+    fs::write(ada.home().join(".profile"), "").unwrap();
+    let (tools, data) = (format!("{home}/tools"), format!("{home}/scratch/cuenv"));
+    // The variable wins over the option, and an option may be written either way.
+    let env = [
+        ("CUENV_INSTALL_DIR", tools.as_str()),
+        ("CUENV_HOME", &data),
+        ("CUENV_NO_MODIFY_PATH", "1"),
+    ];
+    let from_is = format!("--from={from}");
+    ada.install_with("sh", &[], &[&from_is, "--modify-path", "-q"], &env).succeeds();
+    assert_eq!(fs::read_to_string(ada.home().join(".profile")).unwrap(), "");
+    assert!(
+        ada.home().join("tools/cuenv").is_file() && ada.home().join("tools/cuenv-shim").is_file()
+    );
+    assert!(ada.home().join("scratch/cuenv/install-receipt").is_file());
+    assert!(!ada.home().join(".local").exists());
+    let gone = ada.install_with("sh", &[], &["--uninstall", "--quiet"], &env).succeeds();
+    assert_eq!(gone.stderr, "");
+    fs::remove_file(ada.home().join(".profile")).unwrap();
+    assert_eq!(tree(&ada.home()), before);
+
+    // XDG, where nothing of cuenv's own is set.
+    let xdg = [("XDG_BIN_HOME", tools.as_str()), ("XDG_DATA_HOME", &data)];
+    ada.install_with("sh", &[], &["--from", from], &xdg).succeeds();
+    assert!(ada.home().join("tools/cuenv").is_file());
+    assert!(ada.home().join("scratch/cuenv/cuenv/install-receipt").is_file());
+    ada.install_with("sh", &[], &["--uninstall"], &xdg).succeeds();
+    assert_eq!(tree(&ada.home()), before);
+}
+
+#[test]
+fn nothing_waits_for_an_answer() {
+    let ada = Newcomer::new();
+    let (from, _) = archive(&ada.sandbox.root().join("archives"));
+    // A terminal that nobody types at would hang a script that asks.
+    let mut script = ada.command("timeout");
+    let line = format!("sh '{}' --from '{}'", ada.script.display(), from.display());
+    script.args(["60", "script", "-qec", &line, "/dev/null"]);
+    script.stdin(std::process::Stdio::null());
+    let ran = Ran::of(&mut script, &ada.sandbox).succeeds();
+    assert!(ran.stdout.contains("Installed cuenv"), "{}", ran.stdout);
+}

@@ -1,6 +1,7 @@
 //! Support for the black-box tests.
 
 pub mod bed;
+pub mod blocks;
 pub mod elf;
 pub mod host;
 pub mod hosts;
@@ -15,3 +16,4 @@ pub mod tls;
 pub mod toolkit;
 pub mod tree;
 pub mod wheel;
+pub mod whole;

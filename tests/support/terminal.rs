@@ -70,11 +70,15 @@ impl Terminal {
         self
     }
 
+    /// Types keys, without Enter.
+    pub fn keys(&mut self, keys: &str) {
+        self.stdin.write_all(keys.as_bytes()).unwrap();
+        self.stdin.flush().unwrap();
+    }
+
     /// Types a line.
     pub fn line(&mut self, line: &str) {
-        self.stdin.write_all(line.as_bytes()).unwrap();
-        self.stdin.write_all(b"\n").unwrap();
-        self.stdin.flush().unwrap();
+        self.keys(&format!("{line}\n"));
     }
 
     /// Types a command and returns what it prints.
