@@ -9,6 +9,7 @@ mod consumers;
 mod damage;
 mod libraries;
 mod nccl;
+mod paths;
 mod predict;
 mod project;
 pub(super) mod remedy;
