@@ -74,12 +74,10 @@ impl<const ROOT: u32, const SIZE: usize> Table<ROOT, SIZE> {
         if is_pointer(entry) { (entry, self.behind(entry, bits >> ROOT)) } else { (0, entry) }
     }
 
-    /// Builds the table for codes of these lengths; `meaning` gives a symbol's entry without its code's width. `lone`:
-    /// a single code of one bit, or none at all (a block of literals has no distances), may leave codes unused.
+    /// Builds the table for codes of these lengths; `meaning` gives a symbol's entry without its code's width.
     pub(super) fn build(
         &mut self,
         lengths: &[u8],
-        lone: bool,
         meaning: fn(usize) -> Entry,
     ) -> Result<(), InflateError> {
         let mut counts = [0u16; LONGEST + 1];
@@ -97,8 +95,9 @@ impl<const ROOT: u32, const SIZE: usize> Table<ROOT, SIZE> {
             }
             starts[length + 1] = starts[length] + counts[length];
         }
+        // A single code of one bit, or none at all (a block of literals has no distances), may leave codes unused.
         let incomplete = space > 0;
-        if incomplete && (longest > 1 || !lone) {
+        if incomplete && longest > 1 {
             return Err(InflateError);
         }
         let mut sorted = [0u16; 320];

@@ -265,8 +265,8 @@ impl Inflate {
         let mut lengths = [8u8; 288];
         lengths[144..256].fill(9);
         lengths[256..280].fill(7);
-        self.literals.build(&lengths, false, huffman::literal)?;
-        self.distances.build(&[5; 32], false, huffman::distance)?;
+        self.literals.build(&lengths, huffman::literal)?;
+        self.distances.build(&[5; 32], huffman::distance)?;
         self.fixed = true;
         Ok(())
     }
@@ -340,7 +340,7 @@ impl Inflate {
         }
         // The code of the code lengths is needed only until the distances' own table is built, so it borrows its place.
         self.fixed = false;
-        self.distances.build(&self.head.code_lengths, false, huffman::length_of_code)?;
+        self.distances.build(&self.head.code_lengths, huffman::length_of_code)?;
         self.state = State::Lengths { read: 0 };
         Ok(Turn::Next)
     }
@@ -384,8 +384,8 @@ impl Inflate {
         if literals[256] == 0 {
             return Err(InflateError);
         }
-        self.literals.build(literals, true, huffman::literal)?;
-        self.distances.build(distances, true, huffman::distance)?;
+        self.literals.build(literals, huffman::literal)?;
+        self.distances.build(distances, huffman::distance)?;
         self.state = State::Symbols;
         Ok(Turn::Next)
     }
