@@ -19,7 +19,7 @@ use shims::read::ReadError;
 use crate::domain::digest::Digest;
 use crate::domain::layout::Layout;
 use crate::domain::lock::{Lock, LockError};
-use crate::platform::fs::{unique, write_atomic};
+use crate::platform::fs::{may_write, write_atomic};
 
 /// Locks are some kilobytes; this bounds what a hostile clone can make cuenv read.
 const MAX_LOCK: u64 = 4 << 20;
@@ -138,14 +138,8 @@ impl Project {
             let reason = "it is a directory, not a file".to_owned();
             return Err(Error::Unreadable { path: self.lock_path(), reason });
         }
-        // Trying is the only sure way: permissions are not all that forbids it.
-        let probe = self.directory.join(unique(".cuenv"));
-        let made = fs::OpenOptions::new().write(true).create_new(true).open(&probe);
-        made.map_err(|error| Error::ReadOnly {
-            path: self.directory.clone(),
-            source: io::Error::from(error.kind()),
-        })?;
-        Ok(fs::remove_file(&probe)?)
+        may_write(&self.directory)
+            .map_err(|source| Error::ReadOnly { path: self.directory.clone(), source })
     }
 
     /// Takes back a lock whose pin could not be written: `before` is what was there.

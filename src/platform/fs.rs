@@ -79,6 +79,13 @@ pub fn symlink_atomic(target: &Path, path: &Path) -> io::Result<()> {
     })
 }
 
+/// Asks the kernel whether this process may make files in `directory`; touches nothing, so no time of it changes. Counts
+/// read-only mounts and immutable directories as well as permissions.
+pub fn may_write(directory: &Path) -> io::Result<()> {
+    use rustix::fs::{Access, AtFlags, CWD, accessat};
+    Ok(accessat(CWD, directory, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)?)
+}
+
 /// How a publication ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Published {
