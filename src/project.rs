@@ -19,7 +19,7 @@ use shims::read::ReadError;
 use crate::domain::digest::Digest;
 use crate::domain::layout::Layout;
 use crate::domain::lock::{Lock, LockError};
-use crate::platform::fs::{may_write, write_atomic};
+use crate::platform::fs::{try_writing, write_atomic};
 
 /// Locks are some kilobytes; this bounds what a hostile clone can make cuenv read.
 const MAX_LOCK: u64 = 4 << 20;
@@ -138,7 +138,7 @@ impl Project {
             let reason = "it is a directory, not a file".to_owned();
             return Err(Error::Unreadable { path: self.lock_path(), reason });
         }
-        may_write(&self.directory)
+        try_writing(&self.directory)
             .map_err(|source| Error::ReadOnly { path: self.directory.clone(), source })
     }
 

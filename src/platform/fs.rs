@@ -79,11 +79,18 @@ pub fn symlink_atomic(target: &Path, path: &Path) -> io::Result<()> {
     })
 }
 
-/// Asks the kernel whether this process may make files in `directory`; touches nothing, so no time of it changes. Counts
-/// read-only mounts and immutable directories as well as permissions.
-pub fn may_write(directory: &Path) -> io::Result<()> {
-    use rustix::fs::{Access, AtFlags, CWD, accessat};
-    Ok(accessat(CWD, directory, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)?)
+/// Tries whether this process can make files in `directory`. Trying is the only sure way: permissions are not all that
+/// forbids it. The file has no name where the file system can do that, so that not even the directory's time changes.
+pub fn try_writing(directory: &Path) -> io::Result<()> {
+    use rustix::fs::{Mode, OFlags};
+    let nameless = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    if rustix::fs::open(directory, nameless, Mode::RUSR | Mode::WUSR).is_ok() {
+        return Ok(());
+    }
+    let probe = directory.join(unique(".cuenv"));
+    let made = fs::OpenOptions::new().write(true).create_new(true).open(&probe);
+    made.map_err(|error| io::Error::from(error.kind()))?;
+    fs::remove_file(&probe)
 }
 
 /// How a publication ended.

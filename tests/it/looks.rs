@@ -82,7 +82,7 @@ fn small_things_answer_as_expected() {
     let ran = sandbox.cuenv(["help", "nvc"]).code(2);
     assert!(ran.stderr.contains("`cuenv help nvcc`"), "{}", ran.stderr);
     let ran = sandbox.cuenv(["help", "self", "updat"]).code(2);
-    assert!(ran.stderr.contains("there is no command `self updat`"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("there is no command and no topic `self updat`"), "{}", ran.stderr);
     let whole = sandbox.cuenv(["verify", "--repair", "--json"]).succeeds().json();
     assert_eq!(whole["faults"].as_array().unwrap().len(), 0);
 }
