@@ -1,6 +1,6 @@
 //! `gc`: drop what nothing pins, runs or fetches.
 //!
-//! A prefix stays when a spec leads to it, a known project's lock names it, or a process has one of its files mapped.
+//! A prefix stays when a known project's pin or lock or the default leads to it, or a process has one of its files mapped.
 //! A wheel stays when such a prefix or the lock of a known project names it, or a process has one of its files mapped.
 
 use std::collections::BTreeSet;

@@ -59,7 +59,7 @@ impl Settings<'_> {
     }
 }
 
-fn quoted(names: impl Iterator<Item = String>) -> String {
+fn joined(names: impl Iterator<Item = String>) -> String {
     let names: Vec<String> = names.collect();
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
@@ -72,7 +72,7 @@ fn interface(settings: &Settings<'_>, several: bool) -> Option<Finding> {
     if interfaces.is_empty() || interfaces.iter().any(|one| selects(list, &one.name)) {
         return None;
     }
-    let here = quoted(interfaces.iter().map(|one| format!("`{}`", one.name)));
+    let here = joined(interfaces.iter().map(|one| format!("`{}`", one.name)));
     let fix = match settings.fabric.outward() {
         Some(outward) => format!("export {NAME}={}", outward.name),
         None => undo,
@@ -98,7 +98,7 @@ fn adapter(settings: &Settings<'_>) -> Option<Finding> {
     if adapters.is_empty() || adapters.iter().any(|one| selects(list, &one.name)) {
         return None;
     }
-    let here = quoted(adapters.iter().map(|one| format!("`{}`", one.name)));
+    let here = joined(adapters.iter().map(|one| format!("`{}`", one.name)));
     Some(
         Finding::new(
             "nccl-adapter",
@@ -201,7 +201,7 @@ fn paths(settings: &Settings<'_>, host: &Host) -> Finding {
         }
         if fabric.adapters.is_empty() {
             let up = fabric.interfaces.iter().filter(|one| one.is_up);
-            let names = quoted(up.map(|one| format!("`{}`", one.name)));
+            let names = joined(up.map(|one| format!("`{}`", one.name)));
             finding = finding.proof(format!("no InfiniBand or RoCE; network interfaces: {names}"));
         }
     }

@@ -1,4 +1,4 @@
-//! The pin that would bring what is missing.
+//! Commands that mend: the pin that would bring what is missing, another CUDA, a clean path, another policy, a new choice.
 
 use std::collections::BTreeMap;
 use std::path::Path;
