@@ -7,7 +7,8 @@
 //! ```
 //!
 //! An entry exists exactly when its directory does: it got that name by a rename, after the digest of the wheel, the
-//! archive's directory, RECORD and the checksum of each file had all been compared. Readers therefore take no lock.
+//! archive's directory, RECORD and the checksum of each file had all been compared (of a wheel that was unpacked on this
+//! machine already: each file with RECORD). Readers therefore take no lock.
 //! A store may stand on others that somebody else fills (`/opt/cuenv`); those are only read.
 
 mod adopt;

@@ -309,8 +309,9 @@ impl Store {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        // Like the files, past the page cache: then a file system with a journal, which keeps the order of what it is told,
-        // shows after a power cut an entry with its bytes or none at all.
+        // Past the page cache. While the files are written so too, a file system with a journal, which keeps the order of
+        // what it is told, shows after a power cut an entry with its bytes or none at all. Files that went through the page
+        // cache (a slow disk, no direct writing, copies out of a venv) may lack bytes then; `verify --files` finds them.
         let (text, mut pace) = (receipt.render(), Pace::default());
         let file = fs::File::create(staging.path().join(receipt::NAME))?;
         let mut file = Bulk::new(file, text.len() as u64, &pace);

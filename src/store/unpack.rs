@@ -1,8 +1,12 @@
 //! Unpacks a wheel into a directory while its bytes arrive, and checks everything that can be checked.
 //!
-//! Bytes are inflated, hashed and written as they come, a block at a time, so memory does not grow with the wheel
-//! and nothing is written twice. What comes out is complete only when [`unpack`] returns: the archive's directory,
-//! RECORD and the files agree with each other.
+//! Bytes are inflated, summed and written as they come, a block at a time, so memory does not grow with the wheel
+//! and nothing is written twice. What comes out is complete only when [`unpack`] returns: the archive's directory
+//! agrees with the files, each file with its CRC, and RECORD lists each and nothing else, with the same size.
+//!
+//! Each file's sha256 is compared with RECORD only where the wheel's own is not promised. Where it is, it vouches for
+//! every byte, the CRC checks the decoder, and only the files in `dist-info` are hashed; the others' digests are
+//! RECORD's word.
 
 use std::collections::HashSet;
 use std::io::{self, BufRead};
