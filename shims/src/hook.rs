@@ -4,13 +4,14 @@
 //! The hook itself decides without a process whether anything changed: it compares the directory, a few
 //! variables and the text of the watched files with what it saw last. Only then this code runs.
 
+use std::error::Error;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::dirs::Dirs;
-use crate::environ::{self, Changes};
-use crate::locate::{self, Question, Toolchain};
+use crate::environ::{self, Changes, Wanted};
+use crate::locate::{self, Question, Selection, Toolchain};
 use crate::names;
 use crate::prepare;
 use crate::quote;
@@ -22,6 +23,8 @@ use crate::venv::RuleSource;
 pub const PAST: &str = "CUENV_HOOK_PAST";
 /// The mark of the message that was shown last; given back by the hook.
 pub const SAID: &str = "CUENV_HOOK_SAID";
+/// A file with another text at every look: watched, it lets the next prompt ask anew.
+const EVER_CHANGING: &str = "/proc/sys/kernel/random/uuid";
 /// `1`: nothing is said when the hook switches.
 pub const QUIET: &str = "CUENV_HOOK_QUIET";
 
@@ -100,43 +103,15 @@ pub fn answer(vars: &Vars, cwd: Option<&Path>, dirs: &Dirs, quiet: bool) -> Answ
     answer.watched = std::mem::take(&mut selection.watched);
     let was_active = var(vars, names::ACTIVE).map(OsStr::to_owned);
 
-    let mut wanted = None;
-    let mut source = String::new();
-    match selection.first() {
-        Ok(None) => {}
-        Ok(Some(choice)) => {
-            source = choice.source.to_string();
-            match locate::toolchain(dirs, &choice, &mut answer.watched) {
-                Ok(Toolchain::System) => {}
-                Ok(Toolchain::Missing(_)) => notes.push(not_installed(&choice)),
-                Ok(Toolchain::Installed(installed)) => {
-                    let request = prepare::Request {
-                        installed: &installed,
-                        choice: &choice,
-                        vars,
-                        dirs,
-                        program: None,
-                        build: false,
-                    };
-                    match prepare::prepare(&request) {
-                        Ok(prepared) => {
-                            // Another policy in the settings is another environment.
-                            if matches!(
-                                prepared.libraries.rule.source,
-                                RuleSource::Settings(_) | RuleSource::Default
-                            ) {
-                                answer.watched.push(dirs.settings_file());
-                            }
-                            wanted = Some(prepared.wanted);
-                        }
-                        Err(error) => notes.push(error.to_string()),
-                    }
-                }
-                Err(error) => notes.push(error.to_string()),
-            }
+    let (source, wanted) = match wanted(&question, selection, &mut answer.watched, &mut notes) {
+        Ok(found) => found,
+        Err(error) => {
+            notes.push(error.to_string());
+            // What mends it need not change a watched text: a directory, a file's mode, a venv.
+            answer.watched.push(EVER_CHANGING.into());
+            (String::new(), None)
         }
-        Err(error) => notes.push(error.to_string()),
-    }
+    };
 
     let mut past: Vec<OsString> = var(vars, PAST)
         .and_then(OsStr::to_str)
@@ -179,6 +154,44 @@ pub fn answer(vars: &Vars, cwd: Option<&Path>, dirs: &Dirs, quiet: bool) -> Answ
         answer.lines.clear();
     }
     answer
+}
+
+/// What is wanted here, with what chose it.
+fn wanted(
+    question: &Question<'_>,
+    selection: Selection,
+    watched: &mut Vec<PathBuf>,
+    notes: &mut Vec<String>,
+) -> Result<(String, Option<Wanted>), Box<dyn Error>> {
+    let Question { dirs, vars, .. } = *question;
+    let Some(choice) = selection.first()? else { return Ok((String::new(), None)) };
+    let wanted = match locate::toolchain(dirs, &choice, watched)? {
+        Toolchain::System => None,
+        Toolchain::Missing(_) => {
+            notes.push(not_installed(&choice));
+            None
+        }
+        Toolchain::Installed(installed) => {
+            let request = prepare::Request {
+                installed: &installed,
+                choice: &choice,
+                vars,
+                dirs,
+                program: None,
+                build: false,
+            };
+            let prepared = prepare::prepare(&request)?;
+            // Another policy in the settings is another environment.
+            if matches!(
+                prepared.libraries.rule.source,
+                RuleSource::Settings(_) | RuleSource::Default
+            ) {
+                watched.push(dirs.settings_file());
+            }
+            Some(prepared.wanted)
+        }
+    };
+    Ok((choice.source.to_string(), wanted))
 }
 
 /// The line for a toolchain that is asked for and not there.

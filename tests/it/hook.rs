@@ -65,6 +65,35 @@ fn a_pin_edited_in_place_is_seen_at_the_next_prompt() {
 }
 
 #[test]
+fn what_is_mended_is_seen_at_the_next_prompt() {
+    each(|sandbox, dialect, mut shell| {
+        let home = sandbox.cuenv_home();
+        let prefix = home.join("toolchains").join(shims::names::TARGET).join("11.8.0-a");
+        // No text changes when this comes back.
+        std::fs::rename(prefix.join("lib"), prefix.join("aside")).unwrap();
+        shell.line(&format!("cd {}/one", sandbox.project().display()));
+        shell.line("");
+        assert_eq!(shell.ask(&show("CUENV_ACTIVE")), "unset\n", "{}: damaged", dialect.name);
+        std::fs::rename(prefix.join("aside"), prefix.join("lib")).unwrap();
+        shell.line("");
+        assert_eq!(shell.ask(&show("CUENV_ACTIVE")), "11.8.0-a\n", "{}: repaired", dialect.name);
+        let settings = home.join("config/config.toml");
+        std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
+        std::fs::write(&settings, "venv = \"mabye\"\n").unwrap();
+        shell.line("");
+        shell.line("");
+        assert_eq!(shell.ask(&show("CUENV_ACTIVE")), "unset\n", "{}: mistyped", dialect.name);
+        std::fs::write(&settings, "venv = \"off\"\n").unwrap();
+        shell.line("");
+        assert_eq!(shell.ask(&show("CUENV_ACTIVE")), "11.8.0-a\n", "{}: corrected", dialect.name);
+        let screen = shell.screen();
+        for said in ["of the toolchain is missing", "`mabye` is not a value of `venv`"] {
+            assert_eq!(screen.matches(said).count(), 1, "{}: {screen}", dialect.name);
+        }
+    });
+}
+
+#[test]
 fn the_last_status_is_kept() {
     for (dialect, ask) in [(BASH, "echo $?"), (ZSH, "echo $?"), (FISH, "echo $status")] {
         let sandbox = bed();
