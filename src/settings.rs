@@ -203,17 +203,10 @@ impl Reader<'_> {
     }
 }
 
-/// No file of settings comes near.
-const MAX_FILE: u64 = 4 << 20;
-
-/// Reads a file of settings without being blocked by what it is; `Ok(None)` when it is not there. A link that leads
-/// nowhere is not there either: other programs' files are often linked from elsewhere.
+/// Reads a file of settings, as the shims do; the error names it.
 fn read(path: &Path) -> Result<Option<String>, String> {
-    match shims::read::text(path, MAX_FILE) {
-        Ok(found) => Ok(found.map(|(text, _)| text)),
-        Err(shims::read::ReadError::Dangling(_)) => Ok(None),
-        Err(error) => Err(format!("cannot read `{}`: {error}", shims::shown::path(path))),
-    }
+    shims::settings::text(path)
+        .map_err(|error| format!("cannot read `{}`: {error}", shims::shown::path(path)))
 }
 
 fn bad(via: &str, value: &str, reason: impl Into<String>) -> Error {

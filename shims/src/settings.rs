@@ -6,17 +6,29 @@
 //! ```
 //!
 //! A shim reads no TOML. cuenv reads the file fully and refuses one in which these two are written in a way that this
-//! scan does not see.
+//! scan does not see. Both take its text from [`text`]; a file that cannot be read is an error where something is asked
+//! that it may say: the policy here, an index there.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::dirs::Dirs;
 use crate::pin::{shown, string, without_comment};
 use crate::read::{self, ReadError};
 use crate::venv::Policy;
 
-const LIMIT: u64 = 64 * 1024;
+/// No file of settings comes near.
+const LIMIT: u64 = 4 << 20;
+
+/// Reads a file of settings without being blocked by what it is; `Ok(None)` when it is not there. A link that leads
+/// nowhere is not there either: such files are often linked from elsewhere.
+pub fn text(path: &Path) -> Result<Option<String>, ReadError> {
+    match read::text(path, LIMIT) {
+        Ok(found) => Ok(found.map(|(text, _)| text)),
+        Err(ReadError::Dangling(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
 
 /// What the settings say of activation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,9 +72,9 @@ impl Settings {
     /// Reads the settings; a file that is not there says nothing.
     pub fn read(dirs: &Dirs) -> Result<Self, SettingsError> {
         let path = dirs.settings_file();
-        match read::text(&path, LIMIT) {
+        match text(&path) {
             Ok(None) => Ok(Self::default()),
-            Ok(Some((text, _))) => {
+            Ok(Some(text)) => {
                 Self::parse(&text).map_err(|(key, text)| SettingsError::Value { path, key, text })
             }
             Err(error) => Err(SettingsError::Read(path, error)),
@@ -110,6 +122,7 @@ pub fn switch(text: &str) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::walk::tests::Temp;
 
     #[test]
     fn reads_the_lines_before_the_first_table() {
@@ -119,6 +132,21 @@ mod tests {
         assert_eq!(Settings::parse(text), Ok(expected));
         assert_eq!(Settings::parse("[index]\nvenv = \"off\"\n"), Ok(Settings::default()));
         assert_eq!(Settings::parse(""), Ok(Settings::default()));
+    }
+
+    #[test]
+    fn a_link_to_nowhere_says_nothing_and_an_odd_file_is_an_error() {
+        let temp = Temp::new("settings");
+        let path = temp.write("data/config/config.toml", "");
+        assert_eq!(temp.dirs().settings_file(), path);
+        std::fs::write(&path, format!("venv = 'off'\n#{}", "x".repeat(100_000))).unwrap();
+        assert_eq!(Settings::read(&temp.dirs()).unwrap().venv, Some(Policy::Off));
+        std::fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink("nowhere", &path).unwrap();
+        assert_eq!(Settings::read(&temp.dirs()).unwrap(), Settings::default());
+        std::fs::remove_file(&path).unwrap();
+        std::fs::create_dir(&path).unwrap();
+        assert!(matches!(Settings::read(&temp.dirs()), Err(SettingsError::Read(..))));
     }
 
     #[test]
