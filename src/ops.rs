@@ -18,6 +18,7 @@ pub mod link;
 pub mod list;
 pub mod lock;
 pub mod machine;
+pub mod mend;
 pub mod network;
 pub mod pin;
 pub mod place;

@@ -46,7 +46,12 @@ pub struct Prepared {
 #[derive(Debug)]
 pub enum PrepareError {
     /// `override` cannot hold.
-    Refused(Refusal),
+    Refused {
+        /// Why.
+        refusal: Refusal,
+        /// Who said it.
+        source: RuleSource,
+    },
     /// A directory of libraries is gone: the program would run without them, and nobody would say so.
     Damaged {
         /// The directory.
@@ -65,7 +70,7 @@ pub enum PrepareError {
 impl fmt::Display for PrepareError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Refused(refusal) => refusal.fmt(f),
+            Self::Refused { refusal, .. } => refusal.fmt(f),
             Self::Damaged { path, command } => {
                 write!(f, "`{}` of the toolchain is missing: run `{command}`", path.display())
             }
@@ -128,8 +133,9 @@ pub fn prepare(request: &Request<'_>) -> Result<Prepared, PrepareError> {
         let command = command("cuenv verify --files --repair", choice);
         return Err(PrepareError::Damaged { path: path.clone(), command });
     }
+    let source = rule.source.clone();
     let libraries = venv::libraries(&installed.prefix, &installed.activation, flat, env, rule)
-        .map_err(PrepareError::Refused)?;
+        .map_err(|refusal| PrepareError::Refused { refusal, source })?;
     if !libraries.elements.is_empty() {
         lists.push(("LD_LIBRARY_PATH".into(), libraries.elements.clone()));
     }

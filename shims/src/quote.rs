@@ -29,6 +29,11 @@ pub fn posix(value: &OsStr) -> Vec<u8> {
     if is_plain(bytes) { bytes.to_vec() } else { single(bytes, br"'\''") }
 }
 
+/// Quotes a word of a command that is shown to be pasted; what is not UTF-8 is replaced.
+pub fn word(value: impl AsRef<OsStr>) -> String {
+    String::from_utf8_lossy(&posix(value.as_ref())).into_owned()
+}
+
 /// Quotes for fish: in its single quotes a backslash escapes itself and the quote.
 pub fn fish(value: &OsStr) -> Vec<u8> {
     let bytes = value.as_bytes();

@@ -129,6 +129,9 @@ fn another_tools_directory_is_still_no_pin() {
     let sandbox = bed();
     fs::create_dir_all(sandbox.project().join(".cuenv/cache")).unwrap();
     cuenv(&sandbox, &["current", "-q"]).succeeds().says("12.4\n");
+    fs::create_dir_all(sandbox.project().join("it is/.cuenv")).unwrap();
+    let ran = cuenv(&sandbox, &["-C", "it is", "use", "system"]).code(1);
+    assert!(ran.stderr.contains("`rmdir '[PROJECT]/it is/.cuenv'`"), "{}", ran.stderr);
 }
 
 #[test]

@@ -104,7 +104,14 @@ fn override_takes_the_toolchains_or_is_refused() {
     let ran = ask(&sandbox, &program).code(125);
     assert!(ran.stderr.contains("the venv policy `override` cannot hold"), "{}", ran.stderr);
     assert!(ran.stderr.contains("libtorch_cuda.so` carries DT_RPATH"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("hint: use `venv = \"defer\"`"), "{}", ran.stderr);
+    let hint = |how: &str| format!("hint: {how}, or remove the venv's own cudnn wheel");
+    let said = hint("write `venv = \"defer\"` into `[PROJECT]/.cuenv`");
+    assert!(ran.stderr.contains(&said), "{}", ran.stderr);
+    let sandbox = sandbox.with_env("CUENV_VENV", "override");
+    let ran = ask(&sandbox, &program).code(125);
+    assert!(ran.stderr.contains(&hint("set CUENV_VENV to `defer`")), "{}", ran.stderr);
+    let ran = sandbox.cuenv(["doctor"]).code(7);
+    assert!(ran.stdout.contains("fix: set CUENV_VENV to `defer`"), "{}", ran.stdout);
 }
 
 #[test]
@@ -248,6 +255,13 @@ fn the_settings_hold_where_the_pin_is_silent() {
         "{}",
         ran.stderr
     );
+    let hint = "hint: write `\"defer\"`, `\"override\"` or `\"off\"` behind `venv =` in `[CUENV]";
+    assert!(ran.stderr.contains(hint), "{}", ran.stderr);
+    // What cuenv takes as absent is absent for what it starts.
+    std::fs::remove_file(&settings).unwrap();
+    std::os::unix::fs::symlink("nowhere", &settings).unwrap();
+    sandbox.cuenv(["list"]).succeeds();
+    assert!(path().contains("/nvidia/cudnn/lib:"));
 }
 
 #[test]

@@ -1,16 +1,14 @@
 //! Advice for what can go wrong on the way into a toolchain.
 
 use shims::dispatch;
-use shims::locate::{LocateError, Source};
+use shims::locate::LocateError;
 use shims::prepare::PrepareError;
 use shims::spec::Fault;
-use shims::venv::Refusal;
-use shims::walk::{BrokenPin, BrokenReason};
 
 use super::Failure;
 use crate::cli::exit::Exit;
 use crate::ops::activate::{self, ExecError, hook};
-use crate::ops::{selection, shim};
+use crate::ops::{mend, selection, shim};
 use crate::render::formats::Unwritable;
 
 impl Failure {
@@ -40,7 +38,7 @@ impl From<PrepareError> for Failure {
 
 impl From<selection::Error> for Failure {
     fn from(selection::Error(error): selection::Error) -> Self {
-        let hint = locate_hint(&error);
+        let hint = mend::selection(&error).advice();
         let exit = match &error {
             LocateError::Pin(_) | LocateError::NotASpec { .. } | LocateError::Default { .. } => {
                 Exit::Usage
@@ -63,7 +61,9 @@ impl From<ExecError> for Failure {
             ExecError::Plan(failure) => match failure {
                 dispatch::Failure::NoCommand(_) => (Exit::NoCommand, None),
                 dispatch::Failure::NotExecutable(_) => (Exit::CannotExecute, None),
-                dispatch::Failure::Locate(error) => (Exit::ShimFailed, Some(locate_hint(error))),
+                dispatch::Failure::Locate(error) => {
+                    (Exit::ShimFailed, Some(mend::selection(error).advice()))
+                }
                 dispatch::Failure::Prepare(error) => (Exit::ShimFailed, prepare_hint(error)),
                 // The message names the command.
                 dispatch::Failure::Missing(_) | dispatch::Failure::Loop(..) => {
@@ -111,65 +111,10 @@ fn with(failure: Failure, hint: Option<String>) -> Failure {
     }
 }
 
-/// The one command after which the selection answers.
-fn locate_hint(error: &LocateError) -> String {
-    const READS: &str = "a spec reads like `12.4+cudnn9`, `11.8+cudnn8@runtime` or `auto+cudnn9`";
-    match error {
-        LocateError::Pin(broken) => pin_hint(broken),
-        LocateError::Wrong { source, spec, fault } => match (source, fault) {
-            (Source::Pin(..), Fault::Component(wrong, Some(nearest))) => {
-                let right = spec.replacen(wrong, nearest, 1);
-                format!("write the pin anew: `cuenv use {right}`")
-            }
-            (_, Fault::Component(wrong, Some(nearest))) => {
-                format!("did you mean `{}`?", spec.replacen(wrong, nearest, 1))
-            }
-            (_, Fault::Component(_, None)) => {
-                "`cuenv list --available` shows the components".to_owned()
-            }
-            _ => READS.to_owned(),
-        },
-        LocateError::NotASpec { source: Source::Variable, .. } => {
-            format!("set it to a spec such as `12.4+cudnn9`, or unset {}", shims::names::TOOLCHAIN)
-        }
-        LocateError::NotASpec { source: Source::Session, .. } => {
-            "leave it with `cuenv shell --unset`".to_owned()
-        }
-        LocateError::NotASpec { .. } => READS.to_owned(),
-        LocateError::Vanished { name, .. } => {
-            format!("say where it is now: `cuenv link {name} /path/to/toolkit`")
-        }
-        LocateError::Default { .. } => "set it with `cuenv use --global 12.4+cudnn9`".to_owned(),
-        LocateError::Activation { .. } => "run `cuenv install`, which builds it anew".to_owned(),
-    }
-}
-
-/// What `use` can write anew it does; what is no text file has to go first, by its owner's hand.
-pub(super) fn pin_hint(broken: &BrokenPin) -> String {
-    match &broken.reason {
-        BrokenReason::Pin(_) => "write it anew: `cuenv use 12.4+cudnn9`, for example".to_owned(),
-        BrokenReason::Read(_) => pin_away(&broken.path),
-    }
-}
-
-/// Advice for a pin that cannot be read at all.
-pub(super) fn pin_away(path: &std::path::Path) -> String {
-    let path = path.display();
-    format!("move it away (`mv {path} {path}.old`), then pin anew: `cuenv use 12.4+cudnn9`")
-}
-
+/// A damaged toolchain's message names the command.
 fn prepare_hint(error: &PrepareError) -> Option<String> {
     match error {
-        PrepareError::Refused(Refusal::Rpath { component, .. }) => Some(format!(
-            "use `venv = \"defer\"` in `.cuenv`, or remove the venv's own {component} wheel"
-        )),
-        PrepareError::Refused(Refusal::ExtraPart { .. }) => {
-            Some("use `venv = \"defer\"` in `.cuenv`, or pin a newer cuDNN".to_owned())
-        }
-        PrepareError::Colon(_) => {
-            Some("set CUENV_HOME to a directory without a colon in its path".to_owned())
-        }
-        // The message names the command.
-        PrepareError::Policy(_) | PrepareError::Settings(_) | PrepareError::Damaged { .. } => None,
+        PrepareError::Damaged { .. } => None,
+        error => Some(mend::environment(error).advice()),
     }
 }

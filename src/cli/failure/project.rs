@@ -1,13 +1,13 @@
 //! A project's pin and lock.
 
 use shims::names::PIN_FILE;
+use shims::quote::word;
 
 use super::Failure;
-use super::activation::pin_away;
 use crate::cli::exit::Exit;
 use crate::domain::lock::LockError;
 use crate::domain::spec::meant;
-use crate::ops::{link, pin, place, project_install, uninstall};
+use crate::ops::{link, mend, pin, place, project_install, uninstall};
 use crate::project;
 
 impl From<project::Error> for Failure {
@@ -22,13 +22,13 @@ impl From<project::Error> for Failure {
             E::Lock { .. } => Self::new(Exit::Integrity, error)
                 .hint("restore it from version control, or remove it and run `cuenv install`"),
             E::TooLarge { path, .. } | E::Unreadable { path, .. } if path.ends_with(PIN_FILE) => {
-                let hint = pin_away(path);
+                let hint = mend::pin_away(path).advice();
                 Self::new(Exit::Usage, error).hint(hint)
             }
             E::ReadOnly { .. } => Self::new(Exit::Failed, error)
                 .hint("pin a directory of your own (`cuenv -C DIR use SPEC`), or set the default: `cuenv use --global SPEC`"),
             E::PinIsDirectory(path) => {
-                let hint = format!("if nobody needs it, `rmdir {}`; else pin another directory", path.display());
+                let hint = format!("if nobody needs it, `rmdir {}`; else pin another directory", word(path));
                 Self::new(Exit::Failed, error).hint(hint)
             }
             E::TooLarge { .. } | E::Unreadable { .. } | E::Io(_) => {
@@ -139,8 +139,8 @@ impl From<link::Error> for Failure {
                 let hint = match path.file_name() {
                     Some(name) => format!(
                         "link it by a name without one: `ln -s {0} ~/{1}`, then `cuenv link NAME ~/{1}`",
-                        path.display(),
-                        name.to_string_lossy().replace(':', "-")
+                        word(path),
+                        word(name.to_string_lossy().replace(':', "-"))
                     ),
                     None => "take a path without one".to_owned(),
                 };

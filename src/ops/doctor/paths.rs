@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use shims::quote::word;
+
 use super::predict::{Place, View};
 use super::remedy;
 use crate::context::Context;
@@ -24,11 +26,6 @@ pub(super) fn elements<'a>(cx: &'a Context<'_>, name: &str) -> Vec<&'a str> {
     cx.process.var(name).map(|value| value.split(':').collect()).unwrap_or_default()
 }
 
-/// `text` as one word of a POSIX shell.
-pub(super) fn quoted(text: &str) -> String {
-    String::from_utf8_lossy(&shims::quote::posix(std::ffi::OsStr::new(text))).into_owned()
-}
-
 fn without(elements: &[&str], drop: impl Fn(&str) -> bool) -> String {
     elements.iter().filter(|element| !drop(element)).copied().collect::<Vec<_>>().join(":")
 }
@@ -46,7 +43,7 @@ fn empty_elements(cx: &Context<'_>) -> Vec<Finding> {
             let fix = if clean.is_empty() {
                 format!("unset {name}")
             } else {
-                format!("export {name}={}", quoted(&clean))
+                format!("export {name}={}", word(&clean))
             };
             Some(
                 Finding::new(
@@ -69,7 +66,7 @@ fn stubs(cx: &Context<'_>) -> Option<Finding> {
     let fix = if clean.is_empty() {
         "unset LD_LIBRARY_PATH".to_owned()
     } else {
-        format!("export LD_LIBRARY_PATH={}", quoted(&clean))
+        format!("export LD_LIBRARY_PATH={}", word(&clean))
     };
     Some(
         Finding::new(
@@ -140,7 +137,7 @@ fn other_libraries(cx: &Context<'_>, view: &View<'_>) -> Option<Finding> {
     let fix = if clean.is_empty() {
         "unset LD_LIBRARY_PATH".to_owned()
     } else {
-        format!("export LD_LIBRARY_PATH={}", quoted(&clean))
+        format!("export LD_LIBRARY_PATH={}", word(&clean))
     };
     Some(
         Finding::new("library-path", Severity::Warning, what)

@@ -3,18 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use shims::locate::{LocateError, Source};
 use shims::names;
-use shims::prepare::PrepareError;
-use shims::spec::Fault;
 use shims::venv::RuleSource;
-use shims::walk::{BrokenPin, BrokenReason};
 
 use crate::catalog::Catalog;
 use crate::domain::spec::{Spec, ToolchainSpec};
 use crate::domain::version::Version;
 use crate::ops::launch::{Broken, Launch};
-use crate::ops::{place, selection};
+use crate::ops::{mend, place, selection};
 
 /// The `cuenv use` command after which the named libraries are there; `None` where no toolchain brings them.
 ///
@@ -112,8 +108,7 @@ pub(super) fn off_path(inherited: &str, directories: &[&Path]) -> String {
     if kept.is_empty() {
         return "unset LD_LIBRARY_PATH".to_owned();
     }
-    let value = shims::quote::posix(std::ffi::OsStr::new(&kept.join(":")));
-    format!("export LD_LIBRARY_PATH={}", String::from_utf8_lossy(&value))
+    format!("export LD_LIBRARY_PATH={}", shims::quote::word(kept.join(":")))
 }
 
 /// The command after which the environment's own libraries win over the toolchain's.
@@ -127,36 +122,17 @@ pub(super) fn defer(launch: &Launch) -> String {
     }
 }
 
-/// The command that mends a choice which cannot be used.
+/// What mends a choice that cannot be used.
 pub(super) fn selection(broken: &Broken) -> String {
-    let Broken::Place(place::Error::Selection(selection::Error(error))) = broken else {
-        return match broken {
-            Broken::Prepare(PrepareError::Policy(_)) => format!("unset {}", names::VENV),
-            Broken::Prepare(PrepareError::Damaged { command, .. }) => command.clone(),
-            Broken::Prepare(PrepareError::Refused(_)) => {
-                "write `venv = \"defer\"` into `.cuenv`".to_owned()
-            }
-            _ => "set CUENV_HOME to a directory without a colon in its path".to_owned(),
-        };
-    };
-    match error {
-        LocateError::Pin(BrokenPin { path, reason: BrokenReason::Read(_) }) => {
-            let path = path.display();
-            format!("mv {path} {path}.old, then `cuenv use 12.4+cudnn9`, for example")
+    match broken {
+        Broken::Place(place::Error::Selection(selection::Error(error))) => {
+            mend::selection(error).fix()
         }
-        LocateError::Wrong { spec, fault: Fault::Component(wrong, Some(nearest)), .. } => {
-            format!("cuenv use {}", spec.replacen(wrong, nearest, 1))
+        Broken::Place(place::Error::Missing(choice)) => shims::hook::install_command(choice),
+        Broken::Place(place::Error::NoPin(_) | place::Error::System(_)) => {
+            "pin one: `cuenv use 12.4+cudnn9`, for example".to_owned()
         }
-        LocateError::NotASpec { source: Source::Variable, .. } => {
-            format!("unset {}", names::TOOLCHAIN)
-        }
-        LocateError::NotASpec { source: Source::Session, .. } => "cuenv shell --unset".to_owned(),
-        LocateError::Pin(_) | LocateError::Wrong { .. } | LocateError::NotASpec { .. } => {
-            "cuenv use 12.4+cudnn9, for example: it writes the pin anew".to_owned()
-        }
-        LocateError::Default { .. } => "cuenv use --global 12.4+cudnn9, for example".to_owned(),
-        LocateError::Vanished { name, .. } => format!("cuenv link {name} /path/to/toolkit"),
-        LocateError::Activation { .. } => "cuenv install".to_owned(),
+        Broken::Prepare(error) => mend::environment(error).fix(),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use super::paths::{elements, quoted};
+use super::paths::elements;
 use super::predict::View;
 use super::{nccl, paths, switches};
 use crate::context::Context;
@@ -181,7 +181,7 @@ fn secure(view: &View<'_>) -> Option<Finding> {
     let real =
         fs_err::canonicalize(&view.launch.program).unwrap_or_else(|_| program.clone().into());
     let mode = fs_err::metadata(&real).map_or(0, |seen| seen.permissions().mode());
-    let file = quoted(&real.display().to_string());
+    let file = shims::quote::word(&real);
     let (what, fix) = match mode & 0o6000 {
         0 => ("has capabilities of its own", format!("sudo setcap -r {file}")),
         0o2000 => ("changes the group it runs as", format!("chmod g-s {file}")),
