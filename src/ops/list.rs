@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 
 use fs_err as fs;
 use serde::Serialize;
+use shims::locate::{Choice, Source};
 
 use super::link;
 use super::machine;
 use super::network::Network;
 use super::resolve::{METAPACKAGE, three_parts};
-use super::verdict;
+use super::{verdict, verify};
 use crate::context::Context;
 use crate::domain::compat::Grade;
 use crate::domain::digest::Digest;
@@ -54,6 +55,9 @@ pub struct Installed {
     pub verdict: Option<String>,
     /// Files that programs are given are gone.
     pub is_damaged: bool,
+    /// The command that brings them back.
+    #[serde(skip)]
+    pub mending: Option<String>,
     /// Specs that lead to it.
     pub specs: Vec<String>,
     /// Known projects whose lock or pin leads to it.
@@ -86,9 +90,14 @@ impl Ability {
 }
 
 impl Installed {
-    /// A spec that names it.
-    fn spec(&self) -> &str {
-        self.specs.first().unwrap_or(&self.toolchain)
+    /// The command that makes a damaged one whole, as doctor and the shims say it.
+    fn mend(&self) -> Option<String> {
+        // No spec leads to it, so that only an installation finds it.
+        let Some(spec) = self.specs.first().cloned() else {
+            return self.is_damaged.then(|| format!("cuenv install {}", self.toolchain));
+        };
+        let choice = Choice { spec, source: Source::Argument, venv: None };
+        verify::mending(&prefix::glance(&self.prefix, None), &choice)
     }
 }
 
@@ -114,8 +123,8 @@ impl fmt::Display for Report {
                     if one.grade == Some(Grade::Impossible) { "cannot run here: " } else { "" };
                 writeln!(f, "    {runs}{verdict}")?;
             }
-            if one.is_damaged {
-                writeln!(f, "    damaged: `cuenv install {}` makes it whole", one.spec())?;
+            if let Some(command) = &one.mending {
+                writeln!(f, "    damaged: `{command}` makes it whole")?;
             }
             if !one.specs.is_empty() {
                 writeln!(f, "    answers {}", one.specs.join(", "))?;
@@ -144,6 +153,7 @@ pub fn installed(cx: &Context<'_>) -> Report {
         let links = links(&cx.layout.active(target));
         for one in toolchains.iter_mut().filter(|one| one.target == target) {
             one.specs = links.get(&one.name).cloned().unwrap_or_default();
+            one.mending = one.mend();
         }
     }
     // Bytes are shared by wheel: a wheel that two toolchains hold belongs to neither alone.
@@ -209,6 +219,7 @@ fn describe(target: Target, path: &Path) -> Option<Installed> {
         grade: None,
         verdict: None,
         is_damaged: !prefix::is_whole(path),
+        mending: None,
         specs: Vec::new(),
         projects: Vec::new(),
         wheels: receipt.wheels,

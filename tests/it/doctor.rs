@@ -393,7 +393,10 @@ fn what_holds_and_is_not_installed_is_an_error() {
     let sandbox = Sandbox::new();
     sandbox.write(".cuenv", "12.4+cudnn9\n");
     let ran = sandbox.cuenv(["doctor", "--json"]).code(7);
-    assert_eq!(finding(&ran, "not-installed")["fix"], "cuenv install 12.4+cudnn9");
+    assert_eq!(finding(&ran, "not-installed")["fix"], "cuenv install");
+    sandbox.write(".cuenv", "site\n");
+    let ran = sandbox.cuenv(["doctor", "--json"]).code(7);
+    assert_eq!(finding(&ran, "not-installed")["fix"], "cuenv link site /path/to/toolkit");
 }
 
 #[test]

@@ -108,7 +108,7 @@ fn a_damaged_toolchain_is_seen_at_a_glance_and_the_fix_mends_it() {
             "`.cuenv/receipt.json` of the toolchain is missing or cannot be read",
         ),
         ("all libraries", &gone("lib"), "/lib` of the toolchain is missing"),
-        ("several files", &gone(".cuenv/lib"), ""),
+        ("several files", &gone(".cuenv/lib"), " files of the toolchain are gone or changed"),
     ];
     for (name, damage, what) in cases {
         damage();
@@ -131,11 +131,11 @@ fn verify_sees_the_same_and_list_says_so() {
     assert!(ran.stdout.contains("  fix: cuenv verify --files --repair\n"), "{}", ran.stdout);
     let ran = world.sandbox.cuenv(["list"]).succeeds();
     assert!(
-        ran.stdout.contains("damaged: `cuenv install 12.4+cudnn9` makes it whole"),
+        ran.stdout.contains("damaged: `cuenv verify --files --repair 12.4+cudnn9` makes it whole"),
         "{}",
         ran.stdout
     );
-    world.run("cuenv install 12.4+cudnn9");
+    world.run("cuenv verify --files --repair 12.4+cudnn9");
     assert!(world.prefix().join("lib/libcudnn_adv.so.9").exists());
     assert!(!world.sandbox.cuenv(["list"]).succeeds().stdout.contains("damaged"));
 }
@@ -188,9 +188,9 @@ fn k7_a_bad_index_is_told_apart_and_the_next_run_mends_it() {
         let ran = world.sandbox.cuenv(["install"]).code(code);
         assert!(ran.stderr.contains(word), "{word}: {}", ran.stderr);
         let doctor = world.finding("not-installed").unwrap();
-        assert_eq!(doctor["fix"], "cuenv install 12.4+cudnn9");
+        assert_eq!(doctor["fix"], "cuenv install");
         world.index.clear_faults();
-        world.run("cuenv install 12.4+cudnn9");
+        world.run("cuenv install");
         assert_eq!(world.finding("not-installed"), None, "{word}");
     }
     // A connection that is cut is taken up where it was.
@@ -263,7 +263,7 @@ fn k10_locks_that_do_not_work_are_no_reason_to_stop() {
         return;
     }
     fs::remove_dir_all(world.sandbox.cuenv_home()).unwrap();
-    assert_eq!(world.finding("not-installed").unwrap()["fix"], "cuenv install 12.4+cudnn9");
+    assert_eq!(world.finding("not-installed").unwrap()["fix"], "cuenv install");
     let mut command = world.sandbox.command(cuenv());
     let ran = Ran::of(command.args(["install"]).env("LD_PRELOAD", &library), &world.sandbox);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);

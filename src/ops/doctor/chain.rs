@@ -266,15 +266,14 @@ fn runtime(launch: &Launch, findings: &mut Vec<Finding>) -> Link {
         }
         State::Missing => {
             let spec = launch.choice.as_ref().map(|choice| choice.spec.clone()).unwrap_or_default();
-            findings.push(
-                Finding::new(
-                    "not-installed",
-                    Severity::Error,
-                    format!("`{spec}` holds here and is not installed"),
-                )
-                .proof(because.clone().unwrap_or_default())
-                .fix(format!("cuenv install {spec}")),
-            );
+            let mut finding = Finding::new(
+                "not-installed",
+                Severity::Error,
+                format!("`{spec}` holds here and is not installed"),
+            )
+            .proof(because.clone().unwrap_or_default());
+            finding.fix = launch.choice.as_ref().map(shims::hook::install_command);
+            findings.push(finding);
             Link::new("runtime", Health::Broken, format!("`{spec}`, not installed"), because)
         }
         State::Broken(broken) => {
