@@ -16,7 +16,8 @@ use crate::platform::process::Process;
     override_usage = "cuenv exec [OPTIONS] [SPEC] [--] CMD [ARGS]...",
     after_help = "\
 `--` may be left out: the first word that does not read like `12.4+cudnn9`, `auto`, `default` or `system` is the program, and
-what follows is the program's own, as in `cuenv exec python train.py --lr 1`. Behind a linked toolkit's name it is needed."
+what follows is the program's own, as in `cuenv exec python train.py --lr 1`. Behind a linked toolkit's name it is
+needed, and before a program whose first argument is `--`: `cuenv exec -- env -- A=1 make`."
 )]
 pub struct Args {
     /// The toolchain; what holds here when left out
