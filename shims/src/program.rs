@@ -15,7 +15,7 @@ use crate::vars::{Vars, var};
 pub const MARK: &str = env!("SHIM_MARK");
 
 /// What is read of a program: an ELF header, its program headers and the notes behind them, or a script's first line.
-const HEAD: u64 = 1024;
+const HEAD: usize = 1024;
 
 /// A program's file, as far as it was looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,16 +32,16 @@ impl Program {
     pub fn at(file: impl Into<PathBuf>) -> Self {
         let file = file.into();
         let mode = std::fs::metadata(&file).map_or(0, |seen| seen.mode());
-        let mut head = Vec::with_capacity(1024);
+        let mut head = Vec::with_capacity(HEAD);
         if let Ok(Some((open, _))) = read::open(&file) {
-            let _ = open.take(HEAD).read_to_end(&mut head);
+            let _ = open.take(HEAD as u64).read_to_end(&mut head);
         }
         Self { file, mode, head }
     }
 
     /// Looks at a file that is known to be a regular one.
     fn regular(file: PathBuf, seen: &std::fs::Metadata) -> Self {
-        let mut head = vec![0; 1024];
+        let mut head = vec![0; HEAD];
         let length = read::open_regular(&file).and_then(|mut open| open.read(&mut head));
         head.truncate(length.unwrap_or(0));
         Self { file, mode: seen.mode(), head }
