@@ -196,8 +196,9 @@ pub fn known(layout: &Layout) -> Vec<Project> {
         .filter_map(|entry| {
             let path = OsString::from_vec(fs::read(entry.ok()?.path()).ok()?);
             let project = Project::at(Path::new(&path));
-            let gone = match fs::metadata(project.pin_path()) {
-                Ok(pin) => pin.is_dir(),
+            // A link whose target is not mounted just now is there.
+            let gone = match fs::symlink_metadata(project.pin_path()) {
+                Ok(_) => project.pin_path().is_dir(),
                 Err(error) => {
                     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
                 }

@@ -32,6 +32,9 @@ pub enum Error {
     /// A known project's pin or lock cannot be read, so what it needs is unknown.
     #[error(transparent)]
     Project(#[from] project::Error),
+    /// The default file cannot be used, so what it needs is unknown.
+    #[error(transparent)]
+    Default(#[from] selection::DefaultError),
     /// The store.
     #[error(transparent)]
     Store(#[from] store::Error),
@@ -79,7 +82,7 @@ pub fn gc(cx: &Context<'_>, dry_run: bool) -> Result<Report, Error> {
         maps::mapped_below(cx.layout.data()).into_iter().map(|one| one.path).collect();
     let mut report = Report { items: Vec::new(), bytes: 0, dry_run, running: Vec::new() };
     let mut roots = locked(cx)?;
-    let default = selection::default_spec(cx).unwrap_or_default();
+    let default = selection::default_spec(cx)?.unwrap_or_default();
     let mut links = Vec::new();
     for one in list::installed(cx).toolchains {
         let is_running = mapped.iter().any(|path| path.starts_with(&one.prefix));

@@ -18,7 +18,7 @@ use crate::domain::lock::{Lock, LockedWheel};
 use crate::domain::resolution::{Choice, Resolution, lock_of};
 use crate::domain::target::Target;
 use crate::platform::flock::Flock;
-use crate::platform::fs::symlink_atomic;
+use crate::platform::fs::{Staging, symlink_atomic};
 use crate::platform::http::Http;
 use crate::store::{How, Ingested, Place, Store, WheelSource};
 use crate::{index, prefix, store};
@@ -198,8 +198,14 @@ pub fn refetch(
         });
     }
     let store = Store::open(&cx.layout, &[]);
-    let _aside = broken.iter().map(|one| store.set_aside(one)).collect::<Result<Vec<_>, _>>()?;
-    store.ingest_all(&sources, &network.http, options(cx), cx.progress)?;
+    let staging = Staging::new(&cx.layout.tmp(), "refetch")?;
+    let fresh = store.apart(staging.path());
+    let ingested = fresh.ingest_all(&sources, &network.http, options(cx), cx.progress);
+    // What has come is put in place also when another one has not.
+    for digest in broken.iter().filter(|digest| fresh.contains(digest)) {
+        store.replace(digest, &fresh)?;
+    }
+    ingested?;
     Ok(())
 }
 

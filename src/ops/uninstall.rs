@@ -99,7 +99,7 @@ pub fn uninstall(cx: &Context<'_>, request: &Request) -> Result<Report, Error> {
         used_by: Vec::new(),
         is_default: false,
     };
-    let default = selection::default_spec(cx).unwrap_or_default();
+    let default = selection::default_spec(cx).ok().flatten().unwrap_or_default();
     let (mut chosen, mut linked) = (Vec::new(), Vec::new());
     for text in &request.specs {
         let place = cx.layout.links().join(text);

@@ -13,9 +13,20 @@ static SERIAL: AtomicU32 = AtomicU32::new(0);
 /// Returns a name that no other process or thread uses: `stem-<pid>-<n>-<random>`. Two containers that share a home may
 /// have the same process numbers.
 pub fn unique(stem: &str) -> String {
+    made_by(stem, std::process::id())
+}
+
+/// Returns a name as process `pid` gives one.
+pub fn made_by(stem: &str, pid: u32) -> String {
     let random = RandomState::new().hash_one(SERIAL.load(Ordering::Relaxed)) >> 32;
     let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-    format!("{stem}-{}-{serial}-{random:08x}", std::process::id())
+    format!("{stem}-{pid}-{serial}-{random:08x}")
+}
+
+/// Returns the process that gave a name of [`unique`]; `None` for any other name.
+pub fn maker(name: &str) -> Option<u32> {
+    let mut parts = name.rsplit('-').skip(2);
+    parts.next()?.parse().ok().filter(|_| parts.next().is_some())
 }
 
 /// Replaces the file at `path` by `bytes`, in one step.
@@ -206,6 +217,15 @@ mod tests {
         symlink_atomic(Path::new("y"), &link).unwrap();
         assert_eq!(fs::read_link(&link).unwrap(), Path::new("y"));
         assert_eq!(fs::read_dir(dir.path().join("a")).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_name_tells_who_gave_it() {
+        assert_eq!(maker(&unique("prefix-12.4.1+cudnn9.1.0.70-0a1b")), Some(std::process::id()));
+        assert_eq!(maker(&made_by("x", 4711)), Some(4711));
+        for name in ["", "x", "x-1", "1-2-3", "a-b-c-d"] {
+            assert_eq!(maker(name), None, "{name}");
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use fs_err as fs;
 
+use super::error::is_full;
 use super::record::{self, Listed};
 use super::sink::{in_program_folder, is_program};
 use super::{Error, Store, Unpacked, WheelSource, file_digest};
@@ -38,9 +39,11 @@ impl Store {
         let mut done = 0;
         for (path, listed) in listed {
             let to = staging.path().join(&path);
-            let Some(file) = take(unpacked, &path, &listed, &to).map_err(|error| self.io(error))?
-            else {
-                return Ok(false);
+            let file = match take(unpacked, &path, &listed, &to) {
+                Ok(Some(file)) => file,
+                Err(error) if is_full(&error) => return Err(self.io(error)),
+                // Whatever is the matter with that file, the wheel can be fetched.
+                Ok(None) | Err(_) => return Ok(false),
             };
             done += file.size;
             // The bar counts the wheel's bytes.

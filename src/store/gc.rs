@@ -15,7 +15,7 @@ use super::ingest::{GLANCE, PATIENCE};
 use super::{Error, Store, journal, read_receipt};
 use crate::domain::digest::Digest;
 use crate::platform::flock::{self, Attempt, Flock, Mode, Owner};
-use crate::platform::fs::Staging;
+use crate::platform::fs::{Staging, maker};
 use crate::platform::identity;
 use crate::progress;
 
@@ -136,11 +136,10 @@ fn file_name(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// Reads the pid that every staging directory has in its name: `stem-<pid>-<n>`. It is taken for this host's: a
-/// directory of another host is swept a day later.
+/// Reads the pid that every staging directory has in its name. It is taken for this host's: a directory of another host is
+/// swept a day later.
 fn owner_of(path: &Path) -> Option<Owner> {
-    let name = file_name(path);
-    let pid = name.rsplit('-').nth(1)?.parse().ok()?;
+    let pid = maker(&file_name(path))?;
     Some(Owner { pid, host: identity::host(), percent: None })
 }
 

@@ -2,6 +2,7 @@ use std::fmt::Write as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 use super::*;
+use crate::platform::fs::{made_by, unique};
 use crate::platform::http::{Config, Http};
 use crate::platform::zip::tests::Writer;
 use crate::progress::Silent;
@@ -332,10 +333,10 @@ fn a_check_names_every_kind_of_damage() {
             "nvidia/x/lib/stray does not belong there",
         ]
     );
-    drop(sandbox.store().set_aside(&digest).unwrap());
-    assert!(sandbox.store().contains(&digest), "it comes back when nothing replaced it");
-    let _aside = sandbox.store().set_aside(&digest).unwrap();
-    assert_eq!(sandbox.ingest(&source).unwrap().how, How::Fetched);
+    let apart = sandbox.store().apart(&sandbox.dir.path().join("apart"));
+    assert_eq!(apart.ingest(&source, &sandbox.http, &Silent).unwrap().how, How::Fetched);
+    sandbox.store().replace(&digest, &apart).unwrap();
+    assert!(!apart.contains(&digest));
     let entry = sandbox.store().entry(&digest).unwrap().unwrap();
     assert_eq!(sandbox.store().check(&entry, &|_| ()), []);
 }
@@ -347,8 +348,10 @@ fn only_what_no_root_names_is_swept() {
     sandbox.ingest(&kept).unwrap();
     let gone = sandbox.source(&wheel(&[("nvidia/y/lib/liby.so.1", b"y")], |record| record));
     sandbox.ingest(&gone).unwrap();
-    fs::create_dir_all(sandbox.layout.tmp().join("left-4294967294-0")).unwrap();
-    fs::create_dir_all(sandbox.layout.tmp().join(unique_here())).unwrap();
+    let dead = made_by("left", u32::MAX - 1);
+    for name in [dead.clone(), unique("busy")] {
+        fs::create_dir_all(sandbox.layout.tmp().join(name)).unwrap();
+    }
     let store = sandbox.store();
     let roots = std::collections::BTreeSet::from([kept.digest.unwrap()]);
     assert_eq!(store.sweepable(&roots, YOUNG).unwrap(), []);
@@ -358,15 +361,10 @@ fn only_what_no_root_names_is_swept() {
     assert!(matches!(store.hold_exclusive(), Hold::Held(_)));
     let found = store.sweepable(&roots, std::time::Duration::ZERO).unwrap();
     let names: Vec<&str> = found.iter().map(|item| item.name.as_str()).collect();
-    assert_eq!(names, [gone.file.as_str(), "left-over staging left-4294967294-0"]);
+    assert_eq!(names, [gone.file.clone(), format!("left-over staging {dead}")]);
     store.sweep(&found).unwrap();
     assert_eq!(store.digests().unwrap(), [kept.digest.unwrap()]);
     assert_eq!(fs::read_dir(sandbox.layout.tmp()).unwrap().count(), 1);
-}
-
-/// A staging directory of this very process, which is alive.
-fn unique_here() -> String {
-    crate::platform::fs::unique("busy")
 }
 
 #[test]
@@ -441,7 +439,7 @@ fn what_an_installer_has_unpacked_is_linked() {
 fn what_differs_from_the_wheels_own_record_is_not_taken() {
     type Bend<'a> = &'a dyn Fn(&mut Unpacked);
     let bytes = wheel(&files(), |record| record);
-    let bends: [(&str, Bend<'_>); 6] = [
+    let bends: [(&str, Bend<'_>); 7] = [
         ("other bytes", &|un| {
             fs::write(un.site.join("nvidia/x/lib/libx.so.1"), b"\x7fELF librarY").unwrap();
         }),
@@ -459,6 +457,11 @@ fn what_differs_from_the_wheels_own_record_is_not_taken() {
         ("no hash", &|un| {
             let text = String::from_utf8(un.record.clone()).unwrap();
             un.record = text.replace(&hash(b"text"), "").into();
+        }),
+        ("no longer there", &|un| {
+            let library = un.site.join("nvidia/x/lib/libx.so.1");
+            fs::remove_file(&library).unwrap();
+            std::os::unix::fs::symlink("/nonexistent", library).unwrap();
         }),
         ("no RECORD", &|un| un.record = b"<html>".to_vec()),
     ];

@@ -64,14 +64,23 @@ impl Store {
         faults
     }
 
-    /// Takes an entry of this store away, whole or not, so that the next ingestion fetches it anew; it comes back when that
-    /// fails. Prefixes that were linked to it keep their files. `None` when this store has none.
-    pub fn set_aside(&self, digest: &Digest) -> Result<Option<Aside>, Error> {
-        let path = self.root.join(digest.to_string());
-        if !path.exists() {
-            return Ok(None);
-        }
-        Aside::take(&path, &self.tmp).map(Some).map_err(|error| self.io(error))
+    /// Returns a store that fills `root` instead, by way of the same staging directory and locks, and stands on no other.
+    #[must_use]
+    pub fn apart(&self, root: &Path) -> Self {
+        Self { root: root.to_owned(), below: Vec::new(), ..self.clone() }
+    }
+
+    /// Puts the entry of `fresh` in the place of this store's own, if it has one. Prefixes that were linked to the old one
+    /// keep their files.
+    pub fn replace(&self, digest: &Digest, fresh: &Self) -> Result<(), Error> {
+        let name = digest.to_string();
+        let place = self.root.join(&name);
+        let exchange = || {
+            fs::create_dir_all(&self.root)?;
+            let _old = place.exists().then(|| Aside::take(&place, &self.tmp)).transpose()?;
+            fs::rename(fresh.root.join(&name), &place)
+        };
+        exchange().map_err(|error| self.io(error))
     }
 }
 

@@ -408,8 +408,20 @@ fn gc_removes_nothing_while_a_lock_cannot_be_read() {
     assert!(ran.stderr.contains(".cuenv.lock"), "{}", ran.stderr);
     assert!(ran.stderr.contains("nothing was removed"), "{}", ran.stderr);
     fs::remove_file(&lock).unwrap();
-    std::os::unix::fs::symlink("/proc/self/mem", &lock).unwrap();
+    std::os::unix::fs::symlink("/nonexistent", &lock).unwrap();
     world.sandbox.cuenv(["gc", "-y"]).code(1);
+    fs::remove_file(&lock).unwrap();
+    // So must not what the default needs, nor what a pin on a disk that is not mounted needs.
+    let default = world.home().join("config/default");
+    fs::create_dir_all(default.parent().unwrap()).unwrap();
+    fs::write(&default, "12.4 nonsense").unwrap();
+    let ran = world.sandbox.cuenv(["gc", "-y"]).code(2);
+    assert!(ran.stderr.contains("nothing was removed"), "{}", ran.stderr);
+    fs::remove_file(&default).unwrap();
+    let pin = world.sandbox.project().join(".cuenv");
+    fs::remove_file(&pin).unwrap();
+    std::os::unix::fs::symlink("/nonexistent", &pin).unwrap();
+    world.sandbox.cuenv(["gc", "-y"]).code(2);
     assert_eq!(world.tree(), before);
 }
 

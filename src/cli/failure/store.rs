@@ -49,6 +49,9 @@ impl From<gc::Error> for Failure {
             }
             gc::Error::Project(error) => Self::from(error)
                 .hint("nothing was removed, since what that project needs is unknown"),
+            gc::Error::Default(_) => Self::new(Exit::Usage, error).hint(
+                "nothing was removed; set it anew with `cuenv use --global SPEC`, or remove the file",
+            ),
             gc::Error::Store(error) => error.into(),
             gc::Error::Prefix(error) => error.into(),
         }
