@@ -19,7 +19,7 @@ use shims::read::ReadError;
 use crate::domain::digest::Digest;
 use crate::domain::layout::Layout;
 use crate::domain::lock::{Lock, LockError};
-use crate::platform::fs::{try_writing, write_atomic};
+use crate::platform::fs::{rewrite, try_writing, write_atomic};
 
 /// Locks are some kilobytes; this bounds what a hostile clone can make cuenv read.
 const MAX_LOCK: u64 = 4 << 20;
@@ -123,7 +123,8 @@ impl Project {
         let before = read_limited(&path, shims::pin::LIMIT)?;
         let text = pin_text::rewrite(before.as_deref(), spec, venv);
         if before.as_deref() != Some(text.as_str()) {
-            write_atomic(&path, text.as_bytes())?;
+            // A pin that several directories share is a link to one file, and stays one.
+            rewrite(&path, text.as_bytes())?;
         }
         Ok(())
     }
@@ -134,9 +135,15 @@ impl Project {
             return Err(Error::PinIsDirectory(self.pin_path()));
         }
         read_limited(&self.pin_path(), shims::pin::LIMIT)?;
-        if self.lock_path().is_dir() {
-            let reason = "it is a directory, not a file".to_owned();
-            return Err(Error::Unreadable { path: self.lock_path(), reason });
+        match read_limited(&self.lock_path(), MAX_LOCK) {
+            Ok(_) if self.lock_path().is_dir() => {
+                let reason = "it is a directory, not a file".to_owned();
+                return Err(Error::Unreadable { path: self.lock_path(), reason });
+            }
+            // What it says does not matter: it is written anew.
+            Err(error) if !self.lock_path().is_file() => return Err(error),
+            Err(error @ Error::TooLarge { .. }) => return Err(error),
+            _ => {}
         }
         try_writing(&self.directory)
             .map_err(|source| Error::ReadOnly { path: self.directory.clone(), source })
@@ -145,12 +152,12 @@ impl Project {
     /// Takes back a lock whose pin could not be written: `before` is what was there.
     pub fn restore_lock(&self, before: Option<&[u8]>) {
         let _ = match before {
-            Some(bytes) => write_atomic(&self.lock_path(), bytes),
+            Some(bytes) => rewrite(&self.lock_path(), bytes),
             None => fs::remove_file(self.lock_path()),
         };
     }
 
-    /// The bytes of the lock, whatever they say.
+    /// The bytes of the lock, whatever they say; [`Self::check_writable`] has bounded them.
     pub fn lock_bytes(&self) -> Option<Vec<u8>> {
         self.lock_path().is_file().then(|| fs::read(self.lock_path()).ok()).flatten()
     }
@@ -172,7 +179,7 @@ impl Project {
         let text = lock.render();
         let before = read_limited(&path, MAX_LOCK).ok().flatten();
         if before.as_deref() != Some(text.as_str()) {
-            write_atomic(&path, text.as_bytes())?;
+            rewrite(&path, text.as_bytes())?;
         }
         Ok(())
     }

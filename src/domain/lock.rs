@@ -28,6 +28,7 @@ use super::digest::Digest;
 use super::resolution::prefix_name;
 use super::spec::Profile;
 use super::target::Target;
+use super::wheel_name::{WheelName, normalise};
 
 /// The lockfile version that is written.
 pub const VERSION: u32 = 1;
@@ -144,7 +145,9 @@ impl Lock {
                     return Err(fault(field, value));
                 }
             }
-            if !has_extension(&wheel.file, "whl") {
+            // A file of another distribution would be fetched under a name that looks harmless.
+            let is_its_file = |name: WheelName| name.distribution == normalise(&wheel.distribution);
+            if !wheel.file.parse().is_ok_and(is_its_file) {
                 return Err(fault("file", &wheel.file));
             }
             if !self.prefix.contains_key(&wheel.target) {
@@ -203,10 +206,6 @@ impl Lock {
         }
         out
     }
-}
-
-fn has_extension(file: &str, extension: &str) -> bool {
-    file.rsplit_once('.').is_some_and(|(_, found)| found == extension)
 }
 
 fn is_plain_name(text: &str) -> bool {

@@ -11,6 +11,7 @@ use std::time::Instant;
 pub use report::InstallReport;
 
 use super::network::Network;
+use crate::catalog::CatalogError;
 use crate::context::Context;
 use crate::domain::digest::Digest;
 use crate::domain::listing::Location;
@@ -60,6 +61,12 @@ pub enum Error {
     /// A prefix below it could stand on no list of paths.
     #[error("`{}` holds a colon, which separates the paths in PATH and LD_LIBRARY_PATH", .0.display())]
     Colon(PathBuf),
+    /// A lock names a wheel that is no component.
+    #[error("the lock names `{0}`, which is no component of a toolchain")]
+    UnknownWheel(String),
+    /// A manifest of the user's own.
+    #[error(transparent)]
+    Catalog(#[from] CatalogError),
     /// Something is in the way of a link.
     #[error(transparent)]
     Io(#[from] std::io::Error),
@@ -122,6 +129,7 @@ pub fn install_resolution(
     let wheels = fetched.iter().map(|fetched| fetched.wheel.clone()).collect();
     let lock = lock_of(spec, &toolchain, resolution.profile, wheels);
     let mut report = publish(cx, &lock, resolution.target, &resolution.cuda.to_string(), started)?;
+    activate(cx, resolution.target, spec, &lock.prefix[&resolution.target])?;
     report.count(&fetched);
     report.notes.clone_from(&resolution.notes);
     report.notes.extend(unproven(resolution));
@@ -153,8 +161,10 @@ pub fn install_lock(cx: &Context<'_>, lock: &Lock, target: Target) -> Result<Ins
     let _hold = hold(cx);
     if installed(cx, target, name).is_some() {
         let report = publish(cx, lock, target, &cuda, started)?;
+        answer_if_none(cx, target, &lock.spec, name)?;
         return Ok(report);
     }
+    vouch(cx, lock, target)?;
     let network = Network::open(cx);
     let needs = lock
         .wheels_for(target)
@@ -172,8 +182,28 @@ pub fn install_lock(cx: &Context<'_>, lock: &Lock, target: Target) -> Result<Ins
         .collect();
     let fetched = fetch(cx, &network, &lock.toolchain, target, needs)?;
     let mut report = publish(cx, lock, target, &cuda, started)?;
+    answer_if_none(cx, target, &lock.spec, name)?;
     report.count(&fetched);
     Ok(report)
+}
+
+/// Refuses a lock that names anything but components: it comes with a clone, and what it names is put on `PATH`.
+fn vouch(cx: &Context<'_>, lock: &Lock, target: Target) -> Result<(), Error> {
+    let catalog = cx.catalog()?;
+    match lock.wheels_for(target).find(|wheel| catalog.carrier(&wheel.distribution).is_none()) {
+        Some(wheel) => Err(Error::UnknownWheel(wheel.distribution.clone())),
+        None => Ok(()),
+    }
+}
+
+/// Lets a lock's toolchain answer its spec where nothing does yet. What answers already stays: a project's lock decides for
+/// that project alone, not for the default or for other projects that have no lock.
+fn answer_if_none(cx: &Context<'_>, target: Target, spec: &str, name: &str) -> Result<(), Error> {
+    let link = cx.layout.active(target).join(shims::spec::canonical(spec));
+    if prefix::Receipt::read(&link).is_ok() {
+        return Ok(());
+    }
+    activate(cx, target, spec, name)
 }
 
 /// Fetches wheels of a lock anew into the user's own store, whatever it or a store below has. What is there stays until the
@@ -334,6 +364,5 @@ fn publish(
             (built.path, built.present)
         }
     };
-    activate(cx, target, &lock.spec, name)?;
     Ok(InstallReport::new(lock, target, path, present, started.elapsed()))
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use fs_err as fs;
+use fs_err::os::unix::fs::OpenOptionsExt as _;
 
 static SERIAL: AtomicU32 = AtomicU32::new(0);
 
@@ -29,6 +30,10 @@ pub fn maker(name: &str) -> Option<u32> {
     parts.next()?.parse().ok().filter(|_| parts.next().is_some())
 }
 
+/// Mode of new files, before the umask: whoever works with an umask of 0 still gets no file that everybody may write,
+/// which cuenv would not trust as a pin.
+const NEW_FILE: u32 = 0o664;
+
 /// Replaces the file at `path` by `bytes`, in one step.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let parent = path.parent().unwrap_or(Path::new("."));
@@ -36,7 +41,8 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let staged = parent.join(unique(&format!(".{name}")));
     let write = || {
-        let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&staged)?;
+        let mut options = fs::OpenOptions::new();
+        let mut file = options.write(true).create_new(true).mode(NEW_FILE).open(&staged)?;
         file.write_all(bytes)?;
         file.sync_data()?;
         fs::rename(&staged, path)

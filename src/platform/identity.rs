@@ -11,11 +11,6 @@ pub fn boot() -> String {
         .unwrap_or_default()
 }
 
-/// Returns the user whose files this process writes.
-pub fn uid() -> u32 {
-    rustix::process::geteuid().as_raw()
-}
-
 /// Returns the host's name.
 pub fn host() -> String {
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();

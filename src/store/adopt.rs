@@ -1,11 +1,11 @@
-//! A wheel that somebody has unpacked already, in a venv or in uv's cache: linked instead of fetched.
+//! A wheel that somebody has unpacked already, in a venv or in uv's cache: taken instead of fetched.
 //!
 //! The wheel's own sha256 cannot be computed from its files. What stands in for it is the wheel's RECORD, read by the caller
 //! from the end of the wheel at the index: every file must have the sha256 and size that it lists. The files are hashed under
-//! their new names, so nothing can be exchanged between the look and the link.
+//! their new names, so nothing can be exchanged between the look and the copy.
 
 use std::io::Read as _;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use fs_err as fs;
@@ -102,10 +102,10 @@ fn take(
         return Ok(None);
     }
     let executable = in_program_folder(path) && starts_as_program(&from);
+    // Whoever may write the file would change the store with it (a venv is stripped, patched, edited), so only what nobody
+    // writes is linked. A copy shares its blocks where the file system can.
     let mode = metadata.permissions().mode();
-    // A file that others may write, or that lacks the right to run, is copied: its owner's file stays as it is.
-    let is_ours = metadata.uid() == identity::uid() && mode & 0o022 == 0;
-    if is_ours && (!executable || mode & 0o100 != 0) {
+    if mode & 0o222 == 0 && (!executable || mode & 0o100 != 0) {
         link::place(&from, to)?;
     } else {
         link::copy(&from, to)?;

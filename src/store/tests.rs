@@ -411,17 +411,17 @@ fn only_unpacked(sandbox: &Sandbox, bytes: &[u8], unpacked: Unpacked) -> WheelSo
 }
 
 #[test]
-fn what_an_installer_has_unpacked_is_linked() {
+fn what_an_installer_has_unpacked_is_taken() {
     let sandbox = Sandbox::new();
     let bytes = wheel(&files(), |record| record);
     let unpacked = installed(&sandbox, &bytes);
     let site = unpacked.site.clone();
-    // A program without the right to run, and a file that others may write, are copied and stay as they are.
+    // What nobody writes is linked; what its owner may still change, or a program that cannot run, is copied.
     let mode = |name: &str, mode| {
         fs::set_permissions(site.join(name), std::fs::Permissions::from_mode(mode)).unwrap();
     };
-    mode("nvidia/x/bin/tool", 0o644);
-    mode("nvidia/x/bin/readme", 0o666);
+    mode("nvidia/x/lib/libx.so.1", 0o444);
+    mode("nvidia/x/bin/tool", 0o444);
     let source = only_unpacked(&sandbox, &bytes, unpacked);
     assert_eq!(sandbox.ingest(&source).unwrap().how, How::Adopted);
     let entry = sandbox.store().entry(&source.digest.unwrap()).unwrap().unwrap();
@@ -430,9 +430,14 @@ fn what_an_installer_has_unpacked_is_linked() {
     let is_shared = |name: &str| inode(&site, name) == inode(&entry.path, name);
     assert!(is_shared("nvidia/x/lib/libx.so.1"));
     assert!(!is_shared("nvidia/x/bin/tool") && !is_shared("nvidia/x/bin/readme"));
-    let run = fs::metadata(entry.path.join("nvidia/x/bin/tool")).unwrap().permissions().mode();
-    assert_eq!(run & 0o777, 0o555);
-    assert_eq!(fs::metadata(site.join("nvidia/x/bin/tool")).unwrap().mode() & 0o777, 0o644);
+    let modes = |name: &str| {
+        [&site, &entry.path].map(|root| fs::metadata(root.join(name)).unwrap().mode() & 0o777)
+    };
+    assert_eq!(modes("nvidia/x/bin/tool"), [0o444, 0o555]);
+    assert_eq!(modes("nvidia/x/bin/readme"), [0o644, 0o444]);
+    // An edit in place does not reach the store.
+    fs::write(site.join("nvidia/x/bin/readme"), "edit").unwrap();
+    assert_eq!(sandbox.store().check(&entry, &|_| ()), []);
 }
 
 #[test]

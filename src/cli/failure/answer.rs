@@ -55,6 +55,10 @@ impl From<install::Error> for Failure {
             }
             install::Error::Colon(_) => Self::new(Exit::Usage, error)
                 .hint("set CUENV_HOME to a directory without a colon in its path"),
+            install::Error::UnknownWheel(_) => Self::new(Exit::Integrity, error).hint(
+                "nothing was fetched; write the lock anew with `cuenv update`, or ask who wrote it",
+            ),
+            install::Error::Catalog(error) => error.into(),
             install::Error::Io(_) => Self::new(Exit::Failed, error),
         }
     }
