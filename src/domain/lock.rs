@@ -275,6 +275,8 @@ mod tests {
             ("component = \"cudart\"", "component = \"cublas\""),
             ("profile = \"runtime\"", "profile = \"base\""),
             ("nvidia_cuda_runtime_cu12-12.4.127-py3-none-manylinux2014_x86_64.whl", "../x.whl"),
+            // Another distribution's file under a name that looks harmless.
+            ("file = \"nvidia_cuda_runtime_cu12-", "file = \"evil-"),
             ("target = \"linux-x86_64\"", "target = \"linux-aarch64\""),
             ("size = 883698", "size = -1"),
             ("version = 1\n", "version = 2\n"),

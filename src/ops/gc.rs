@@ -109,7 +109,17 @@ pub fn gc(cx: &Context<'_>, dry_run: bool) -> Result<Report, Error> {
         below.components().next()?.as_os_str().to_str()?.parse::<Digest>().ok()
     }));
     let prefixes: Vec<PathBuf> = report.items.iter().map(|item| item.path.clone()).collect();
-    let swept = store.sweepable(&roots, older_than)?;
+    let mut swept = store.sweepable(&roots, older_than)?;
+    // Each row tells what goes with it and those before it, so that they add up: a wheel's bytes are a prefix's too.
+    let prefix_trees: Vec<&Path> = prefixes.iter().map(PathBuf::as_path).collect();
+    let by_prefixes = store::measure(&prefix_trees).own;
+    for item in &mut report.items {
+        item.bytes = store::measure(&[&item.path]).own;
+    }
+    for item in &mut swept {
+        let trees: Vec<&Path> = prefix_trees.iter().copied().chain([item.path.as_path()]).collect();
+        item.bytes = store::measure(&trees).own.saturating_sub(by_prefixes);
+    }
     let trees: Vec<&Path> =
         prefixes.iter().chain(swept.iter().map(|item| &item.path)).map(PathBuf::as_path).collect();
     report.bytes = store::measure(&trees).own;

@@ -389,6 +389,10 @@ fn gc_keeps_what_is_pinned_and_frees_the_rest() {
     let before = world.tree();
     let report = world.sandbox.cuenv(["gc", "--json"]).succeeds();
     assert!(report.stdout.contains("\"dry_run\": true"), "{}", report.stdout);
+    let report = report.json();
+    let rows = report["items"].as_array().unwrap().iter();
+    let sum: u64 = rows.map(|row| row["bytes"].as_u64().unwrap()).sum();
+    assert_eq!(Some(sum), report["bytes"].as_u64(), "the rows add up: {report}");
     let kept = |path: &PathBuf| world.home().join(path).symlink_metadata().is_ok();
     assert!(before.keys().filter(|path| !path.starts_with("active")).all(kept));
     world.sandbox.cuenv(["gc", "-y"]).succeeds();
@@ -423,6 +427,47 @@ fn gc_removes_nothing_while_a_lock_cannot_be_read() {
     std::os::unix::fs::symlink("/nonexistent", &pin).unwrap();
     world.sandbox.cuenv(["gc", "-y"]).code(2);
     assert_eq!(world.tree(), before);
+}
+
+/// A lock decides for its project: what the same spec means elsewhere stays.
+#[test]
+fn a_lock_answers_for_its_project_alone() {
+    let world = World::new(1 << 10);
+    world.wipe();
+    let newer = Builder::new("nvidia-cudnn-cu12", "9.1.1.17");
+    world.index.add(&newer.file("nvidia/cudnn/lib/libcudnn.so.9", "newer").build());
+    let other = world.sandbox.root().join("other");
+    fs::create_dir(&other).unwrap();
+    let other = other.to_str().unwrap();
+    world.sandbox.cuenv(["-C", other, "use", "12.4+cudnn9"]).succeeds();
+    let link = world.home().join("active/linux-x86_64/12.4+cudnn9");
+    let before = fs::read_link(&link).unwrap();
+    assert!(before.to_str().unwrap().contains("9.1.1.17"), "{before:?}");
+    world.sandbox.cuenv(["install", "--locked"]).succeeds();
+    assert_eq!(fs::read_link(&link).unwrap(), before);
+    let here = world.sandbox.cuenv(["where"]).succeeds().stdout;
+    assert!(here.contains("cudnn9.1.0.70"), "{here}");
+}
+
+/// A clone's lock may name NVIDIA's wheels and nothing else that an index has.
+#[test]
+fn a_lock_that_names_no_component_is_refused() {
+    let world = World::new(1 << 10);
+    world.wipe();
+    world.index.forget();
+    let lock = world.sandbox.project().join(".cuenv.lock");
+    let text = fs::read_to_string(&lock).unwrap();
+    let bent =
+        text.replace("nvidia-cudnn-cu12", "evil-pkg").replace("nvidia_cudnn_cu12", "evil_pkg");
+    assert_ne!(bent, text);
+    fs::write(&lock, bent).unwrap();
+    for args in [&["install"][..], &["install", "--locked"], &["use", "12.4+cudnn9"]] {
+        let ran = world.sandbox.cuenv(args).code(5);
+        assert!(ran.stderr.contains("`evil-pkg`, which is no component"), "{}", ran.stderr);
+    }
+    assert_eq!(world.index.connections(), 0);
+    fs::write(&lock, text).unwrap();
+    world.sandbox.cuenv(["install", "--locked"]).succeeds();
 }
 
 /// Nobody sees a toolchain that gc is about to take: an installation waits until gc is done.
