@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::chain::Chain;
+use crate::chain::{self, Chain};
 use crate::dirs::Dirs;
 use crate::environ::{self, Changes};
 use crate::locate::{self, Choice, LocateError, Question, Source, Toolchain};
@@ -80,6 +80,8 @@ pub enum Failure {
     Missing(Choice),
     /// A loop of shims.
     Loop(OsString, Chain),
+    /// A loop through a program that is neither a script nor a manager known by name.
+    Runaway(OsString, PathBuf),
     /// No such program.
     NoCommand(OsString),
     /// Found, without an execute bit.
@@ -104,8 +106,17 @@ impl fmt::Display for Failure {
             Self::Prepare(error) => error.fmt(f),
             Self::Missing(choice) => f.write_str(&crate::hook::not_installed(choice)),
             Self::Loop(tool, chain) => {
-                let (tool, count) = (tool.to_string_lossy(), chain.0.len());
+                let (tool, count) = (tool.to_string_lossy(), chain.links.len());
                 write!(f, "{tool}: stopped after {count} shims in a row, a loop:\n{chain}")
+            }
+            Self::Runaway(tool, file) => {
+                let (tool, file) = (tool.to_string_lossy(), file.display());
+                let (count, seconds) = (chain::MAX_PROGRAMS, chain::WINDOW);
+                write!(
+                    f,
+                    "{tool}: stopped: {count} programs came one from the other within {seconds} seconds, \
+                     a loop through `{file}`"
+                )
             }
             Self::NoCommand(tool) => {
                 let tool = tool.to_string_lossy();
@@ -233,14 +244,25 @@ pub fn plan(call: &Call<'_>) -> Result<Plan, Failure> {
         // What the program starts is to see the same toolchain.
         changes.push((names::TOOLCHAIN.into(), Some(spec.into())));
     }
-    if call.is_shim {
-        let chain = chain.with(call.process, call.program, &program.file);
-        changes.push((names::CHAIN.into(), Some(chain)));
-    }
-    if !chain.0.is_empty() {
+    if chain != Chain::default() {
         notes.clear();
     }
+    if call.is_shim {
+        changes.push((names::CHAIN.into(), Some(next(chain, call, &program)?)));
+    }
     Ok(Plan { program: program.file, changes, choice, prepared, notes })
+}
+
+/// Returns the chain that the program is given.
+fn next(chain: Chain, call: &Call<'_>, program: &Program) -> Result<OsString, Failure> {
+    if chain::may_hand_back(call.program, program) {
+        return Ok(chain.with(call.process, call.program, &program.file));
+    }
+    let now = chain::now();
+    if chain.is_runaway(now) {
+        return Err(Failure::Runaway(call.program.to_owned(), program.file.clone()));
+    }
+    Ok(chain.anew(now))
 }
 
 fn find(name: &OsStr, path: &OsStr, skip: &Skip) -> Result<Program, Failure> {

@@ -56,6 +56,12 @@ impl Program {
         std::str::from_utf8(&self.head[..end]).ok()
     }
 
+    /// Tells whether the system runs the file itself. One that cannot be read is no script: its reader could not
+    /// either.
+    pub fn is_binary(&self) -> bool {
+        self.head.is_empty() || self.head.starts_with(b"\x7fELF")
+    }
+
     /// Tells whether it runs as another user or group than its caller.
     pub fn sets_id(&self) -> bool {
         self.mode & 0o6000 != 0

@@ -8,6 +8,7 @@
     reason = "a test stops at the first surprise"
 )]
 
+mod again;
 mod dispatch;
 mod opponents;
 mod python;

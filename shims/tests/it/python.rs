@@ -94,9 +94,9 @@ fn a_script_that_asks_for_python_gets_the_toolchain() {
     assert_eq!(seen, "/usr/bin/python3 12.4.1-abc\n");
     // What Python starts by `sys.executable` goes past the shim and keeps the environment.
     let again = "import os, subprocess, sys; subprocess.run([sys.executable, '-c', \
-                 'import os; print(os.environ[\"CUENV_ACTIVE\"], os.environ[\"CUENV_SHIM_CHAIN\"].count(\";\"))'])";
+                 'import os; print(os.environ[\"CUENV_ACTIVE\"], os.environ[\"CUENV_SHIM_CHAIN\"].split(\"/\")[1:])'])";
     let seen = text(bed.run("python3").env("PATH", &path).args(["-c", again]));
-    assert_eq!(seen, "12.4.1-abc 0\n");
+    assert_eq!(seen, "12.4.1-abc ['1']\n");
 }
 
 #[test]

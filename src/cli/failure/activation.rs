@@ -66,9 +66,9 @@ impl From<ExecError> for Failure {
                 }
                 dispatch::Failure::Prepare(error) => (Exit::ShimFailed, prepare_hint(error)),
                 // The message names the command.
-                dispatch::Failure::Missing(_) | dispatch::Failure::Loop(..) => {
-                    (Exit::ShimFailed, None)
-                }
+                dispatch::Failure::Missing(_)
+                | dispatch::Failure::Loop(..)
+                | dispatch::Failure::Runaway(..) => (Exit::ShimFailed, None),
             },
         };
         with(Self::new(exit, error), hint)
