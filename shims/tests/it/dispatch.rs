@@ -185,7 +185,7 @@ fn two_installations_of_cuenv_do_not_loop() {
 }
 
 /// A manager that passes over its own directory only and hands to the next one, as many do.
-const MANAGER: &str = r#"#!/bin/sh
+pub(crate) const MANAGER: &str = r#"#!/bin/sh
 IFS=:; rest=
 for d in $PATH; do case $d in */manager) ;; *) rest=$rest${rest:+:}$d ;; esac; done
 unset IFS
