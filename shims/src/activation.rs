@@ -138,6 +138,19 @@ impl Change {
 }
 
 impl Activation {
+    /// Returns the directories that it puts in front of the list `variable`, for a prefix at `prefix`. A linked toolkit's lie
+    /// elsewhere.
+    pub fn directories(&self, prefix: &Path, variable: &str) -> impl Iterator<Item = PathBuf> {
+        let prefix = prefix.to_owned();
+        self.changes
+            .iter()
+            .filter(move |change| change.verb == Verb::Prepend && change.name == variable)
+            .filter(|change| !change.build)
+            .map(move |change| prefix.join(&change.path))
+            .collect::<Vec<_>>()
+            .into_iter()
+    }
+
     /// Returns the activation of an ordinary prefix, with the variables that every toolchain sets.
     pub fn standard(toolchain: &str, prefix: &str, has_cudnn: bool) -> Self {
         let mut changes: Vec<Change> = ["CUDA_HOME", "CUDA_PATH", "CUDAToolkit_ROOT"]

@@ -204,9 +204,11 @@ pub fn plan(call: &Call<'_>) -> Result<Plan, Failure> {
     }
     let mut path = OsString::new();
     if let Some(installed) = &prefix {
-        // `enter` puts the prefix's `bin` first; the search sees it there.
-        path.push(installed.prefix.join("bin"));
-        path.push(":");
+        // `enter` puts the toolchain's `bin` first; the search sees it there.
+        for bin in installed.activation.directories(&installed.prefix, "PATH") {
+            path.push(bin);
+            path.push(":");
+        }
         path.push(program::search_path(&environ::left(vars)));
     } else {
         path.push(program::search_path(vars));
@@ -223,7 +225,11 @@ pub fn plan(call: &Call<'_>) -> Result<Plan, Failure> {
         };
         let found = prepare::prepare(&request).map_err(Failure::Prepare)?;
         changes = environ::enter(vars, &found.wanted, dirs);
-        let own = program.file.starts_with(&installed.prefix);
+        let own = program.file.starts_with(&installed.prefix)
+            || installed
+                .activation
+                .directories(&installed.prefix, "PATH")
+                .any(|bin| program.file.starts_with(bin));
         if !own && call.program.to_str().is_some_and(|name| TOOLKIT.contains(&name)) {
             notes.push(format!(
                 "`{}` is not part of {}; running `{}`",

@@ -77,7 +77,7 @@ pub enum Error {
 pub fn verify(cx: &Context<'_>, spec: Option<&str>, compute: bool) -> Result<Report, Error> {
     let found = toolchain::find(cx, spec)?;
     let faults = glance(cx, &found.prefix);
-    let names = libraries(&found.prefix).map_err(Error::Read)?;
+    let names = libraries(&found.libraries).map_err(Error::Read)?;
     if names.is_empty() {
         return Err(Error::Empty(found.prefix));
     }
@@ -95,7 +95,7 @@ pub fn verify(cx: &Context<'_>, spec: Option<&str>, compute: bool) -> Result<Rep
         let before = rest.len();
         for name in std::mem::take(&mut rest) {
             if let Some(loaded) = seen.loaded.remove(&name) {
-                libraries.push(judge(&found.prefix, &name, loaded));
+                libraries.push(judge(&found.libraries, &name, loaded));
             } else if seen.begun.as_deref() == Some(&name) {
                 libraries.push(Library::broken(&name, Verdict::Crashed, how.clone()));
             } else {
@@ -182,26 +182,30 @@ impl Seen {
     }
 }
 
-/// The libraries of a prefix: those on its library path by bare name, as programs open them, and the compiler library
-/// that lies beside by path.
-fn libraries(prefix: &Path) -> std::io::Result<Vec<String>> {
-    let mut names = Vec::new();
-    for (directory, bare) in [("lib", true), ("nvvm/lib64", false)] {
-        let directory = prefix.join(directory);
-        if !directory.is_dir() {
-            continue;
-        }
-        for entry in fs_err::read_dir(&directory)? {
+/// The libraries of a toolchain: those on its library path by bare name, as programs open them, and the compiler library
+/// that lies beside by path. A file with several names, as a toolkit of one's own has them, counts once, by the shortest
+/// name with a number: its soname.
+fn libraries(directories: &[PathBuf]) -> std::io::Result<Vec<String>> {
+    let mut names: BTreeMap<(u64, u64), String> = BTreeMap::new();
+    for directory in directories.iter().filter(|directory| directory.is_dir()) {
+        let bare = !directory.ends_with("nvvm/lib64");
+        for entry in fs_err::read_dir(directory)? {
             let path = entry?.path();
             let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
             // An unversioned link stands for the file beside it.
             let alias = path.is_symlink() && !name.contains(".so.");
-            if !name.contains(".so") || alias || !path.is_file() {
+            let Ok(file) = fs_err::metadata(&path) else { continue };
+            if !name.contains(".so") || alias || !file.is_file() {
                 continue;
             }
-            names.push(if bare { name.to_owned() } else { path.display().to_string() });
+            let name = if bare { name.to_owned() } else { path.display().to_string() };
+            let known = names.entry((file.dev(), file.ino())).or_insert_with(|| name.clone());
+            if name.len() < known.len() {
+                *known = name;
+            }
         }
     }
+    let mut names: Vec<String> = names.into_values().collect();
     names.sort();
     Ok(names)
 }
@@ -214,9 +218,10 @@ fn same_file(a: &Path, b: &Path) -> bool {
     }
 }
 
-fn judge(prefix: &Path, asked: &str, loaded: child::Loaded) -> Library {
-    let own =
-        if asked.starts_with('/') { PathBuf::from(asked) } else { prefix.join("lib").join(asked) };
+fn judge(directories: &[PathBuf], asked: &str, loaded: child::Loaded) -> Library {
+    // Joining an absolute path gives that path.
+    let places = directories.iter().map(|directory| directory.join(asked));
+    let own = places.into_iter().find(|path| path.exists()).unwrap_or_else(|| asked.into());
     let name = own
         .file_name()
         .map_or_else(|| asked.to_owned(), |name| name.to_string_lossy().into_owned());

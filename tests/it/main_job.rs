@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 use crate::support::index::{Fault, Index};
@@ -475,7 +476,6 @@ fn a_toolkit_that_is_there_can_be_linked_pinned_and_forgotten() {
     fs::write(toolkit.join("lib64/libcudart.so"), "").unwrap();
     fs::write(toolkit.join("version.json"), r#"{"cuda": {"version": "12.2.2"}}"#).unwrap();
     let path = toolkit.to_str().unwrap();
-    let before = tree::of(&toolkit);
     world.sandbox.cuenv(["link", "12.2", path]).code(2);
     world.sandbox.cuenv(["link", "site", "/usr"]).code(2);
     world.sandbox.cuenv(["link", "site", world.sandbox.home().to_str().unwrap()]).code(3);
@@ -488,6 +488,14 @@ fn a_toolkit_that_is_there_can_be_linked_pinned_and_forgotten() {
         .cuenv(["exec", "--", "sh", "-c", "echo $CUDA_HOME; echo $LD_LIBRARY_PATH"])
         .succeeds();
     assert_eq!(ran.stdout, format!("[ROOT]/opt/cuda 12.2\n[ROOT]/opt/cuda 12.2/lib64\n"));
+    // Its own compiler is found, though nothing else puts it on PATH.
+    let nvcc = toolkit.join("bin/nvcc");
+    fs::create_dir(toolkit.join("bin")).unwrap();
+    fs::write(&nvcc, "#!/bin/sh\necho the toolkit\n").unwrap();
+    fs::set_permissions(&nvcc, fs::Permissions::from_mode(0o755)).unwrap();
+    let before = tree::of(&toolkit);
+    let ran = world.sandbox.cuenv(["exec", "nvcc"]).succeeds();
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("the toolkit\n", ""));
     assert!(world.sandbox.cuenv(["list"]).succeeds().stdout.contains("linked to"));
     world.sandbox.cuenv(["uninstall", "site"]).succeeds();
     world.sandbox.cuenv(["where"]).code(3);

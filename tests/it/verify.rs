@@ -150,3 +150,22 @@ fn what_is_not_there_is_said_with_the_command() {
     let ran = sandbox.cuenv(["verify", "12.4+cudnn9"]).code(3);
     assert!(ran.stderr.contains("`cuenv install 12.4+cudnn9`"), "{}", ran.stderr);
 }
+
+#[test]
+fn a_linked_toolkit_is_verified_where_it_lies() {
+    let sandbox = Sandbox::new();
+    let lib = sandbox.root().join("opt/cuda/lib64");
+    fs::create_dir_all(&lib).unwrap();
+    let library = Library::new("libcudart.so.12");
+    fs::write(lib.join("libcudart.so.12.4.127"), library.bytes()).unwrap();
+    for (to, name) in
+        [("libcudart.so.12.4.127", "libcudart.so.12"), ("libcudart.so.12", "libcudart.so")]
+    {
+        std::os::unix::fs::symlink(to, lib.join(name)).unwrap();
+    }
+    sandbox.cuenv(["link", "site", lib.parent().unwrap().to_str().unwrap()]).succeeds();
+    sandbox.write(".cuenv", "site\n");
+    let ran = sandbox.cuenv(["verify", "--no-gpu"]).succeeds();
+    assert!(line(&ran, "libcudart.so.12").ends_with("opt/cuda/lib64/libcudart.so.12"));
+    assert!(ran.stdout.ends_with("1 loaded from the prefix\n"), "{}", ran.stdout);
+}

@@ -87,8 +87,14 @@ pub fn compute_with(names: &[String], say: &mut dyn FnMut(&Event)) {
     }
 }
 
+/// The mapped files of a library: those of its name, and those of a longer version (`libcudart.so.12.4.127`) that a link of
+/// its name leads to.
 fn files_called(name: &str) -> Vec<PathBuf> {
-    let wanted = Path::new(name).file_name();
-    let files = mapped_files().unwrap_or_default();
-    files.into_iter().filter(|file| file.file_name() == wanted).collect()
+    let wanted = Path::new(name).file_name().map(|name| name.to_string_lossy().into_owned());
+    let Some(wanted) = wanted else { return Vec::new() };
+    let is_called = |file: &PathBuf| {
+        let found = file.file_name().and_then(|found| found.to_str()).unwrap_or_default();
+        found.strip_prefix(&wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    mapped_files().unwrap_or_default().into_iter().filter(is_called).collect()
 }

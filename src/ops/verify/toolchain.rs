@@ -15,6 +15,8 @@ use crate::ops::place;
 pub(super) struct Found {
     pub(super) toolchain: String,
     pub(super) prefix: PathBuf,
+    /// The directories of its libraries; a linked toolkit's are not below the prefix.
+    pub(super) libraries: Vec<PathBuf>,
     pub(super) because: String,
     pub(super) choice: Choice,
     pub(super) environment: Vars,
@@ -53,6 +55,11 @@ pub(super) fn find(cx: &Context<'_>, spec: Option<&str>) -> Result<Found, Error>
     let changes = environ::enter(vars, &prepared.wanted, &cx.dirs);
     Ok(Found {
         toolchain: installed.activation.toolchain.clone(),
+        libraries: installed
+            .activation
+            .directories(&installed.prefix, "LD_LIBRARY_PATH")
+            .chain([installed.prefix.join("nvvm/lib64")])
+            .collect(),
         prefix: installed.prefix,
         because: choice.source.to_string(),
         environment: environ::apply(vars, &changes),
