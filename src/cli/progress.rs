@@ -1,13 +1,17 @@
 //! Progress on standard error: bars on a terminal, plain lines elsewhere.
 
+mod line;
+
+use std::fmt;
 use std::io::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::progress::{Progress, Task};
+use line::{Meter, Told};
 
 /// Returns bars for a terminal, lines otherwise.
 pub(super) fn for_terminal(is_terminal: bool) -> Arc<dyn Progress + Send> {
@@ -30,47 +34,102 @@ impl Progress for Bars {
     }
 
     fn start(&self, name: &str, total: Option<u64>) -> Box<dyn Task> {
-        let bar = match total {
-            Some(total) => ProgressBar::new(total).with_style(style(
-                "  {prefix:<26!} {bar:24.cyan/238} {bytes:>10} / {total_bytes:<10} {bytes_per_sec:>12} {eta:>4} {msg}",
-            )),
-            None => ProgressBar::new_spinner().with_style(style("  {prefix:<26!} {spinner} {bytes} {msg}")),
+        let columns = terminal_columns();
+        let state = Arc::new(State {
+            name: name.to_owned(),
+            total,
+            meter: Mutex::default(),
+            status: Mutex::default(),
+        });
+        let bar = total.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
+        let template = if total.is_some() && columns >= line::BAR_FROM {
+            "{head} {wide_bar:.cyan/238} {tail}"
+        } else {
+            "{head} {tail}"
         };
-        let bar = self.bars.add(bar.with_prefix(name.to_owned()));
-        Box::new(Bar(bar))
+        let (front, back) = (Arc::clone(&state), Arc::clone(&state));
+        let style = ProgressStyle::with_template(template)
+            .expect("the templates above are valid")
+            .progress_chars("━━╌")
+            .with_key("head", move |seen: &ProgressState, out: &mut dyn fmt::Write| {
+                let _ = out.write_str(&front.parts(seen.pos()).0);
+            })
+            .with_key("tail", move |seen: &ProgressState, out: &mut dyn fmt::Write| {
+                let _ = out.write_str(&back.parts(seen.pos()).1);
+            });
+        let bar = self.bars.add(bar.with_style(style));
+        Box::new(Bar { bar, state })
     }
 }
 
-fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template)
-        .expect("the templates above are valid")
-        .progress_chars("━━╌")
+/// How wide standard error is now: the window may change while bytes arrive.
+fn terminal_columns() -> usize {
+    let size = rustix::termios::tcgetwinsize(std::io::stderr());
+    size.ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(80)
 }
 
-struct Bar(ProgressBar);
+/// What a bar's line is made from.
+struct State {
+    name: String,
+    total: Option<u64>,
+    meter: Mutex<Meter>,
+    status: Mutex<String>,
+}
+
+impl State {
+    fn parts(&self, done: u64) -> (String, String) {
+        let rate = self.meter.lock().ok().and_then(|meter| meter.rate(Instant::now(), done));
+        let status = self.status.lock().map(|status| status.clone()).unwrap_or_default();
+        let told = Told { name: &self.name, done, total: self.total, rate, status: &status };
+        line::parts(&told, terminal_columns())
+    }
+
+    fn say(&self, text: &str) {
+        if let Ok(mut status) = self.status.lock() {
+            text.clone_into(&mut status);
+        }
+    }
+}
+
+struct Bar {
+    bar: ProgressBar,
+    state: Arc<State>,
+}
 
 impl Task for Bar {
     fn advance(&self, bytes: u64) {
-        self.0.inc(bytes);
+        if let Ok(mut meter) = self.state.meter.lock() {
+            let (now, before) = (Instant::now(), self.bar.position());
+            if meter.is_idle() {
+                meter.begin(now, before);
+            }
+            meter.moved(now, before + bytes);
+        }
+        self.state.say("");
+        self.bar.inc(bytes);
     }
 
     fn set(&self, bytes: u64) {
-        self.0.set_position(bytes);
+        if let Ok(mut meter) = self.state.meter.lock() {
+            meter.begin(Instant::now(), bytes);
+        }
+        self.bar.set_position(bytes);
     }
 
     fn status(&self, text: &str) {
-        self.0.set_message(text.to_owned());
+        self.state.say(text);
+        self.bar.tick();
     }
 
     fn finish(&self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 }
 
 impl Drop for Bar {
     fn drop(&mut self) {
-        if !self.0.is_finished() {
-            self.0.abandon();
+        if !self.bar.is_finished() {
+            self.bar.abandon();
         }
     }
 }
