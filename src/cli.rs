@@ -15,7 +15,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::Parser as _;
+use clap::error::{ContextKind, ContextValue};
+use clap::{CommandFactory as _, Parser as _};
 use shims::dirs::Dirs;
 
 use crate::context::{Context, directories};
@@ -33,7 +34,7 @@ pub fn run(process: &Process) -> ExitCode {
     let args = words::separate(process.args());
     let cli = match Cli::try_parse_from(&args) {
         Ok(cli) => cli,
-        Err(error) => return unparsed(&error, &args),
+        Err(error) => return unparsed(error, &args),
     };
     let output = output(&cli.global, process);
     match dispatch(&cli, process, &output) {
@@ -50,11 +51,12 @@ pub fn run(process: &Process) -> ExitCode {
 }
 
 /// Says why the words cannot be parsed, or what they asked to be told: help or the version.
-fn unparsed(error: &clap::Error, args: &[OsString]) -> ExitCode {
+fn unparsed(mut error: clap::Error, args: &[OsString]) -> ExitCode {
     if !error.use_stderr() {
         let _ = error.print();
         return ExitCode::SUCCESS;
     }
+    without_hidden(&mut error);
     // The parser's tip to put `--` before an option that is not known would make a spec of it.
     let advises = |line: &&str| !line.contains("as a value, use");
     let text = error.render().to_string();
@@ -67,6 +69,20 @@ fn unparsed(error: &clap::Error, args: &[OsString]) -> ExitCode {
         Output::default().failure_document(&failure);
     }
     failure.exit().into()
+}
+
+/// Takes the names of hidden commands, which are for scripts alone, out of the parser's tips.
+fn without_hidden(error: &mut clap::Error) {
+    let Some(ContextValue::Strings(names)) = error.remove(ContextKind::SuggestedSubcommand) else {
+        return;
+    };
+    let hidden = |name: &String| {
+        Cli::command().find_subcommand(name).is_some_and(clap::Command::is_hide_set)
+    };
+    let shown: Vec<String> = names.into_iter().filter(|name| !hidden(name)).collect();
+    if !shown.is_empty() {
+        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(shown));
+    }
 }
 
 fn output(global: &Global, process: &Process) -> Output {
