@@ -83,11 +83,13 @@ impl From<ResolveError> for Failure {
                 };
                 Self::new(Exit::NoMatch, error).hint(hint)
             }
-            E::Host { ref instead, ref driver, .. } => {
+            E::Host { ref instead, ref driver, ref verdict, .. } => {
                 let works = instead.as_ref().map(|release| {
                     format!("this machine runs CUDA {0}: try `cuenv use {0}`", release.major_minor())
                 });
-                let ask = driver.as_ref().map(|driver| {
+                // What no GPU here runs, no driver makes run.
+                let helps = verdict.gpus.is_empty() || verdict.gpus.iter().any(|(_, gpu)| gpu.runs());
+                let ask = driver.as_ref().filter(|_| helps).map(|driver| {
                     format!("or ask the administrator for driver {driver} or newer")
                 });
                 let failure = Self::new(Exit::Host, error);

@@ -6,7 +6,7 @@ use crate::index;
 use crate::platform::http;
 
 /// What brings something that is not here.
-const ONLINE: &str = "run it once without `--offline`, CUENV_OFFLINE and `offline` in `config.toml`, or bring a bundle: `cuenv install --from FILE`";
+pub(super) const ONLINE: &str = "run it once without `--offline`, CUENV_OFFLINE and `offline` in `config.toml`, or bring a bundle: `cuenv install --from FILE`";
 
 impl From<http::Error> for Failure {
     fn from(error: http::Error) -> Self {
