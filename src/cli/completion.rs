@@ -6,6 +6,8 @@
 use clap::builder::ValueHint;
 use clap::{Arg, Command};
 
+use super::commands::help::TOPICS;
+
 /// What the shell completes by itself, besides the candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fallback {
@@ -47,17 +49,25 @@ pub(crate) struct Completion {
     pub(crate) candidates: Vec<Candidate>,
     /// Whether a spec may stand here, and for which command: the caller knows the specs.
     pub(crate) spec_for: Option<String>,
+    /// Whether the name of a shim may stand here.
+    pub(crate) shims: bool,
     /// What the shell adds.
     pub(crate) fallback: Fallback,
 }
 
 /// Completes the last of `words`; the first is the program's own name.
 pub(crate) fn complete(root: &Command, words: &[String]) -> Completion {
-    let mut done = Completion { candidates: Vec::new(), spec_for: None, fallback: Fallback::None };
+    let mut done = Completion {
+        candidates: Vec::new(),
+        spec_for: None,
+        shims: false,
+        fallback: Fallback::None,
+    };
     let Some((current, before)) = words.split_last() else { return done };
     let mut command = root;
     let mut pending: Option<&Arg> = None;
     let mut given = 0;
+    let mut asked = Some(root);
     for word in before.iter().skip(1) {
         if pending.take().is_some() {
             continue;
@@ -72,7 +82,22 @@ pub(crate) fn complete(root: &Command, words: &[String]) -> Completion {
             command = sub;
         } else if !word.starts_with('-') {
             given += 1;
+            asked = asked.and_then(|command| command.find_subcommand(word));
         }
+    }
+    if command.get_name() == "help" && pending.is_none() && !current.starts_with('-') {
+        // Pages: the commands, and at first the topics.
+        if let Some(asked) = asked {
+            offer_subcommands(asked, current, &mut done);
+        }
+        let topics = TOPICS.iter().map(|topic| topic.name).chain(["topics"]);
+        for name in topics.filter(|name| given == 0 && name.starts_with(current)) {
+            if !done.candidates.iter().any(|known| known.value == name) {
+                let about = "topic".to_owned();
+                done.candidates.push(Candidate { value: name.to_owned(), about });
+            }
+        }
+        return done;
     }
     if let Some(arg) = pending {
         offer_values(arg, command, current, "", &mut done);
@@ -184,6 +209,7 @@ fn offer_values(arg: &Arg, command: &Command, current: &str, before: &str, done:
         (ValueHint::CommandName | ValueHint::CommandWithArguments, _) | (_, "COMMAND" | "CMD") => {
             done.fallback = Fallback::Command;
         }
+        (_, "TOOLS") if command.get_name() == "remove" => done.shims = true,
         (_, "SPEC" | "SPECS") => done.spec_for = Some(command.get_name().to_owned()),
         _ => {}
     }
@@ -230,6 +256,10 @@ mod tests {
         assert_eq!(at("cuenv where 12").spec_for.as_deref(), Some("where"));
         assert_eq!(at("cuenv -C ").fallback, Fallback::Directories);
         assert_eq!(at("cuenv -C x where ").spec_for.as_deref(), Some("where"));
+        assert!(at("cuenv shim remove nv").shims);
+        assert_eq!(at("cuenv help ").fallback, Fallback::None);
+        assert_eq!(values("cuenv help do"), ["doctor", "docker"]);
+        assert_eq!(values("cuenv help self un"), ["uninstall"]);
         assert_eq!(at("cuenv exec 12.4 -- py").fallback, Fallback::Command);
     }
 }

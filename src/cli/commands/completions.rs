@@ -61,6 +61,13 @@ pub(crate) fn answer(cx: &Context<'_>, args: &Words, output: &Output) -> Result<
         let specs = ops::complete::complete(cx, typed, installed_only);
         found.candidates.extend(specs.into_iter().map(|(value, about)| Candidate { value, about }));
     }
+    if found.shims {
+        let typed = args.words.last().map_or("", String::as_str);
+        let shims = ops::shim::list(&cx.dirs, None).map(|report| report.shims).unwrap_or_default();
+        let about = "shim".to_owned();
+        let named = shims.into_iter().filter(|value| value.starts_with(typed));
+        found.candidates.extend(named.map(|value| Candidate { value, about: about.clone() }));
+    }
     let mut text = format!("{}\n", found.fallback.word());
     for Candidate { value, about } in found.candidates {
         let about = about.lines().next().unwrap_or_default();
