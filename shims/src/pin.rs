@@ -22,6 +22,9 @@ use crate::venv::Policy;
 /// Largest pin file that is read, in bytes.
 pub const LIMIT: u64 = 4096;
 
+/// The profiles' names.
+const PROFILES: [&str; 3] = ["base", "runtime", "devel"];
+
 /// What a pin says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pin {
@@ -78,7 +81,10 @@ pub enum PinError {
         text: String,
     },
     /// The TOML form without `toolchain`.
-    NoToolchain,
+    NoToolchain {
+        /// Keys that are there and not known.
+        unknown: Vec<String>,
+    },
 }
 
 impl fmt::Display for PinError {
@@ -90,9 +96,20 @@ impl fmt::Display for PinError {
             Self::Syntax { line, expected } => write!(f, "line {line}: expected {expected}"),
             Self::Twice { line, key } => write!(f, "line {line}: `{key}` is given twice"),
             Self::Value { line, key, text } => {
-                write!(f, "line {line}: `{text}` is not a value of `{key}`")
+                write!(f, "line {line}: `{text}` is not a value of `{key}`")?;
+                match *key {
+                    "venv" => write!(f, ": it is `{}`", Policy::ALL.map(Policy::name).join("`, `")),
+                    "profile" => write!(f, ": it is `{}`", PROFILES.join("`, `")),
+                    _ => Ok(()),
+                }
             }
-            Self::NoToolchain => f.write_str("`toolchain` is missing"),
+            Self::NoToolchain { unknown } => {
+                f.write_str("`toolchain` is missing")?;
+                match unknown.first() {
+                    Some(key) => write!(f, ", and `{key}` is no key"),
+                    None => Ok(()),
+                }
+            }
         }
     }
 }
@@ -268,7 +285,7 @@ fn toml_form(lines: &mut Lines<'_>) -> Result<Pin, PinError> {
             }
             "profile" => {
                 let profile = string(&value).ok_or(syntax("a text in quotes"))?;
-                if !["base", "runtime", "devel"].contains(&profile) {
+                if !PROFILES.contains(&profile) {
                     return Err(bad("profile", profile));
                 }
                 pin.profile = Some(profile.to_owned());
@@ -293,7 +310,7 @@ fn toml_form(lines: &mut Lines<'_>) -> Result<Pin, PinError> {
         }
     }
     if pin.toolchain.is_empty() {
-        return Err(PinError::NoToolchain);
+        return Err(PinError::NoToolchain { unknown: pin.unknown });
     }
     if pin.profile.is_some() && pin.toolchain.contains('@') {
         return Err(PinError::Twice { line: 1, key: "profile".to_owned() });
@@ -393,6 +410,15 @@ mod tests {
         assert_eq!(tool_versions("cuda system").as_deref(), Some("system"));
         assert_eq!(tool_versions("cuda ref:master"), None);
         assert_eq!(tool_versions("python 3.11"), None);
+    }
+
+    #[test]
+    fn a_mistyped_key_or_word_is_named() {
+        let told = |text| Pin::parse(text).unwrap_err().to_string();
+        let key = told("toolchian = \"12.4\"");
+        assert_eq!(key, "`toolchain` is missing, and `toolchian` is no key");
+        let word = told("toolchain = \"12.4\"\nvenv = \"overide\"");
+        assert!(word.ends_with("of `venv`: it is `defer`, `override`, `off`"), "{word}");
     }
 
     #[test]
