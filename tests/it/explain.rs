@@ -139,8 +139,10 @@ const LINES: &[(&str, &str)] = &[
     ("ImportError: libz.so.1: cannot open shared object file: No such file or directory", "libz"),
     (
         "/lib/x86_64-linux-gnu/libstdc++.so.6: version `GLIBCXX_3.4.30' not found (required by x)",
-        "glibc",
+        "libstdcxx-version",
     ),
+    ("python: /lib/libc.so.6: version `GLIBC_2.34' not found (required by x)", "glibc"),
+    ("Segmentation fault (core dumped)", "segfault"),
     ("OSError: libcublas.so.12: invalid ELF header", "dso-text"),
     ("ValueError: libcublas.so.*[0-9] not found in the system path ['/x']", "torch-libcublas"),
     (
@@ -367,9 +369,12 @@ fn what_the_pin_has_is_not_asked_for_again() {
     let sandbox = Sandbox::new();
     assert_eq!(fix(&sandbox, line), "cuenv use 12@devel, then `cuenv exec -- COMMAND`");
     sandbox.write(".cuenv", "12.4+cudnn9\n");
-    assert_eq!(fix(&sandbox, line), "cuenv use 12.4+cudnn9@devel, then `cuenv exec -- COMMAND`");
+    assert_eq!(
+        fix(&sandbox, line),
+        "cuenv exec -- COMMAND (it sets CUDA_HOME; a build wants `cuenv use 12.4+cudnn9@devel` first)"
+    );
     sandbox.write(".cuenv", "12.4+cudnn9@devel\n");
-    assert_eq!(fix(&sandbox, line), "cuenv exec -- COMMAND (the pin here has what it takes)");
+    assert_eq!(fix(&sandbox, line), "cuenv exec -- COMMAND");
 }
 
 #[test]
@@ -381,6 +386,10 @@ fn an_older_cudnn_is_compared_and_moved() {
     assert_eq!(fix(&sandbox, line), "env -u LD_LIBRARY_PATH cuenv exec -- COMMAND");
     sandbox.write(".cuenv", "12.4+cudnn9.1\n");
     assert_eq!(fix(&sandbox, line), "cuenv use 12.4+cudnn9.8, then `cuenv exec -- COMMAND`");
+    sandbox.write(".cuenv", "12.4+cudnn9\n");
+    let older = "Loaded runtime CuDNN library: 8.9.2 but source was compiled with: 9.1.0.";
+    assert_eq!(fix(&sandbox, older), "cuenv exec -- COMMAND");
+    sandbox.write(".cuenv", "12.4+cudnn9.1\n");
     let torch = "cuDNN version incompatibility: PyTorch was compiled  against (9, 10, 2) but found runtime version (9, 1, 0)";
     assert_eq!(fix(&sandbox, torch), "cuenv use 12.4+cudnn9.10, then `cuenv exec -- COMMAND`");
     let jax = "Found cuDNN version 90100, but JAX was built against version 90800, which is newer.";
@@ -407,6 +416,11 @@ fn a_gpu_may_be_newer_or_older_than_a_build() {
         fix(&sandbox, blackwell)
     );
     let ptxas = "ptxas fatal   : Value 'sm_120' is not defined for option 'gpu-name'";
+    // Wheels hold nvcc from CUDA 13 on.
+    let nvcc = "nvcc fatal   : Unsupported gpu architecture 'compute_120'";
+    assert_eq!(fix(&sandbox, nvcc), "cuenv use 13.0@devel, then `cuenv exec -- COMMAND`");
+    let old = "nvcc fatal   : Unsupported gpu architecture 'compute_61'";
+    assert!(fix(&sandbox, old).contains("cuenv link NAME PATH"), "{}", fix(&sandbox, old));
     sandbox.write(".cuenv", "12.4+cudnn9\n");
     assert_eq!(fix(&sandbox, ptxas), "cuenv use 12.8+cudnn9@devel, then `cuenv exec -- COMMAND`");
 }

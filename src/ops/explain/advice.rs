@@ -57,9 +57,10 @@ pub(super) fn pin(spec: Option<&str>, wants: &str) -> Option<ToolchainSpec> {
         let serves = match (now.components.get(component), wanted) {
             (None, _) => false,
             (Some(_), None) | (Some(None), Some(_)) => true,
+            // A pin that leaves the minor open takes the newest.
             (Some(Some(have)), Some(wanted)) => {
                 have.major() == wanted.major()
-                    && (wanted.minor().is_none() || have.minor() >= wanted.minor())
+                    && (have.minor().is_none() || have.minor() >= wanted.minor())
             }
         };
         if !serves {
@@ -82,6 +83,7 @@ mod tests {
         assert_eq!(pin(None, "auto+cudnn9"), "12+cudnn9");
         assert_eq!(pin(None, "auto@base"), "12@base");
         assert_eq!(pin(Some("12.4+cudnn9"), "auto+cudnn9"), "");
+        assert_eq!(pin(Some("12.4+cudnn9"), "auto+cudnn9.8"), "");
         assert_eq!(pin(Some("12.4+cudnn8"), "auto+cudnn9"), "12.4+cudnn9");
         assert_eq!(pin(Some("12.4+cudnn9.1"), "auto+cudnn9.8"), "12.4+cudnn9.8");
         assert_eq!(pin(Some("12.4+cudnn9.10"), "auto+cudnn9.8"), "");

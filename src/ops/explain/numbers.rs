@@ -7,13 +7,21 @@ use crate::domain::log::{capabilities, cudnn_pair, unserved};
 use crate::domain::manifest::framework::FrameworkRelease;
 use crate::domain::manifest::symptom::Symptom;
 use crate::domain::spec::{Profile, Spec};
-use crate::domain::version::PackageVersion;
+use crate::domain::version::{PackageVersion, Version};
 use crate::ops::doctor::remedy::with_cuda;
+use crate::ops::selection;
+use crate::project::Project;
 
 /// Explains by the numbers; `text` is the line and some that follow.
 pub(super) fn explain(known: &Known<'_>, symptom: &Symptom, text: &str) -> Option<Explanation> {
     let line = text.lines().next()?;
     let (cause, fix) = match symptom.id.as_str() {
+        // Every toolchain sets it; only a build wants more.
+        "cuda-home" if known.spec.is_some() => {
+            let devel = advice::pin(known.spec.as_deref(), symptom.wants.as_deref()?)
+                .map(|pin| format!(" (it sets CUDA_HOME; a build wants `cuenv use {pin}` first)"));
+            (symptom.cause.clone(), format!("{EXEC}{}", devel.unwrap_or_default()))
+        }
         "torch-cudnn-incompatible" | "tf-cudnn-older" | "jax-version" => {
             cudnn(known, symptom, line)?
         }
@@ -33,12 +41,25 @@ fn cudnn(known: &Known<'_>, symptom: &Symptom, line: &str) -> Option<(String, St
     );
     let wants = format!("auto+cudnn{}", compiled.major_minor());
     let pinned = known.spec.as_deref().is_some_and(|spec| spec.contains("+cudnn"));
+    let locked = locked_cudnn(known)
+        .filter(|locked| locked.major() == compiled.major() && locked.minor() < compiled.minor());
     // Without a cuDNN in the pin a stranger's came first: one of the environment's own fits.
     let fix = match (pinned, advice::pin(known.spec.as_deref(), &wants)) {
         (true, Some(pin)) => format!("cuenv use {pin}, then `{EXEC}`"),
+        (true, None) if locked.is_some() => format!("cuenv update, then `{EXEC}`"),
+        (true, None) => EXEC.to_owned(),
         _ => symptom.fix.clone(),
     };
     Some((cause, fix))
+}
+
+/// The cuDNN that the lock here holds for this machine.
+fn locked_cudnn(known: &Known<'_>) -> Option<Version> {
+    let choice = selection::here(known.cx).ok()??;
+    let lock = Project::at(choice.pin_directory()?).read_lock().ok()??;
+    let mut wheels = lock.wheels_for(known.cx.target);
+    let wheel = wheels.find(|wheel| wheel.component == "cudnn")?;
+    wheel.version.parse().ok().filter(|_| lock.answers(&choice.spec))
 }
 
 /// Which of the two is older decides which way to go.
@@ -78,6 +99,9 @@ fn gpu(known: &Known<'_>, text: &str) -> Option<(String, String)> {
     Some((cause, fix))
 }
 
+/// The first CUDA whose wheels hold nvcc.
+const FIRST_NVCC: u64 = 13;
+
 /// A compiler that does not know an architecture: the pin that has one which does.
 fn compiler(known: &Known<'_>, symptom: &Symptom, line: &str) -> Option<(String, String)> {
     let cc = capabilities(line).into_iter().next()?;
@@ -101,7 +125,20 @@ fn compiler(known: &Known<'_>, symptom: &Symptom, line: &str) -> Option<(String,
             (first, format!("code for compute capability {cc} can be made from CUDA {first} on"))
         }
     };
-    let mut pin = with_cuda(spec, bound);
+    let nvcc = symptom.id == "unsupported-arch";
+    let (first, cause) = if nvcc {
+        let wheels = Version::from_parts(&[FIRST_NVCC, 0]);
+        let note = format!("{cause}; NVIDIA publishes nvcc as a wheel from CUDA {FIRST_NVCC} on");
+        if record.last_cuda.as_ref().is_some_and(|last| last.major() < FIRST_NVCC) {
+            let fix =
+                "adopt an installed toolkit that knows it: `cuenv link NAME PATH`, then `cuenv use NAME`".to_owned();
+            return Some((note, fix));
+        }
+        (bound.clone().max(wheels), note)
+    } else {
+        (bound.clone(), cause)
+    };
+    let mut pin = with_cuda(spec, &first);
     // NVRTC is in every profile, the other compilers are not.
     if symptom.id != "nvrtc-arch" {
         pin.profile = Some(Profile::Devel);
