@@ -2,10 +2,14 @@
 """Installs the same wheels with cuenv, uv and pip, from a loopback index, and compares.
 
     bench/install.py WHEELS [--cuenv target/release/cuenv] [--scratch DIR] [--rounds 3] [--only floor,cuenv,uv,pip]
+    bench/install.py WHEELS --wheels any [--make SITE-PACKAGES]     with all wheels of NVIDIA in WHEELS; made if asked
+    bench/install.py WHEELS --rate 10 --delay 50                    10 MB/s a connection, 50 ms until it answers
 
-WHEELS is a folder with the twelve wheels of CUDA 12.4.1 (runtime) and cuDNN 9.1.0, see NAMES; with a wheel of another
-cuDNN for CUDA 12 in it, changing to that is measured too. Nothing leaves this machine. Every figure comes from one run
-on one machine; compare the ratios, not the seconds. The floor inflates with ISA-L where `pip install isal` was run.
+WHEELS is a folder with the twelve wheels of CUDA 12.4.1 (runtime) and cuDNN 9.1.0, see `wheels.py`; with a wheel of another
+cuDNN for CUDA 12 in it, changing to that is measured too. `--wheels NAME,NAME` takes those of the twelve whose names hold one of
+the words. `--make` packs what NVIDIA's distributions have installed into wheels again, for a machine without a network.
+Nothing leaves this machine. Every figure comes from one run on one machine; compare the ratios, not the seconds. The floor
+inflates with ISA-L where `pip install isal` was run.
 """
 
 import argparse
@@ -24,25 +28,9 @@ except ImportError:
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from server import Index, digest  # noqa: E402
-
-NAMES = """nvidia_cublas_cu12-12.4.5.8 nvidia_cuda_cupti_cu12-12.4.127 nvidia_cuda_nvrtc_cu12-12.4.127
-nvidia_cuda_runtime_cu12-12.4.127 nvidia_cudnn_cu12-9.1.0.70 nvidia_cufft_cu12-11.2.1.3 nvidia_curand_cu12-10.3.5.147
-nvidia_cusolver_cu12-11.6.1.9 nvidia_cusparse_cu12-12.3.1.170 nvidia_nccl_cu12-2.21.5 nvidia_nvjitlink_cu12-12.4.127
-nvidia_nvtx_cu12-12.4.127""".split()
-
+from wheels import NAMES, every, make, twelve  # noqa: E402
 
 EVERYTHING = f"inflate every member, one after the other ({engine.__name__})"
-
-
-def find(folder):
-    files = os.listdir(folder)
-    found = []
-    for name in NAMES:
-        match = [file for file in files if file.startswith(name + "-") and file.endswith("x86_64.whl")]
-        if not match:
-            sys.exit(f"{folder} has no {name}: pip download --no-deps -d {folder} {name.replace('-', '==').replace('_', '-')}")
-        found.append(match[0])
-    return found
 
 
 def other_cudnn(folder):
@@ -58,13 +46,15 @@ def lock(folder, files):
     for file in files:
         distribution, version = file.split("-")[:2]
         wheels.append({
-            "target": "linux-x86_64", "component": distribution.replace("nvidia_", "").replace("_cu12", "").replace("_", "-"),
+            "target": "linux-x86_64", "component": distribution.replace("nvidia_", "").replace("_cu12", "").replace("_cu13", "").replace("_", "-"),
             "distribution": distribution.replace("_", "-"), "version": version, "file": file,
             "size": os.path.getsize(os.path.join(folder, file)), "sha256": digest(os.path.join(folder, file)),
         })
     wheels.sort(key=lambda wheel: (wheel["component"], wheel["distribution"]))
     identity = "1\nruntime\n" + "\n".join(sorted(f"{wheel['component']} {wheel['sha256']}" for wheel in wheels))
-    toolchain = "12.4.1+cudnn" + next(wheel["version"] for wheel in wheels if wheel["component"] == "cudnn")
+    cuda = next((wheel["version"] for wheel in wheels if wheel["component"] == "cuda-runtime"), "12.4.1")
+    cudnn = next((wheel["version"] for wheel in wheels if wheel["component"].startswith("cudnn")), None)
+    toolchain = ("12.4.1" if cuda.startswith("12.4.") else cuda) + (f"+cudnn{cudnn}" if cudnn else "")
     name = toolchain + "-" + hashlib.sha256(identity.encode()).hexdigest()[:12]
     text = f'version = 1\nspec = "{toolchain}"\ntoolchain = "{toolchain}"\nprefix.linux-x86_64 = "{name}"\nprofile = "runtime"\n'
     for wheel in wheels:
@@ -94,10 +84,14 @@ def settle():
 class Bench:
     def __init__(self, options):
         self.options = options
-        self.files = find(options.wheels)
+        if options.make:
+            make(options.make, options.wheels)
+        self.files = every(options.wheels) if options.which == "any" else twelve(options.wheels)
+        if options.which not in ("any", "all"):
+            self.files = [file for file in self.files if any(word in file for word in options.which.split(","))]
         self.scratch = os.path.abspath(options.scratch)
-        self.other = other_cudnn(options.wheels)
-        self.index = Index(options.wheels, {*self.files, *filter(None, [self.other])})
+        self.other = other_cudnn(options.wheels) if options.which == "all" else None
+        self.index = Index(options.wheels, {*self.files, *filter(None, [self.other])}, options.rate, options.delay)
         self.index.start()
         self.requirements = [f"{file.split('-')[0].replace('_', '-')}=={file.split('-')[1]}" for file in self.files]
 
@@ -140,7 +134,7 @@ class Bench:
             self.index.served.clear()
             pin([self.other if "_cudnn_" in file else file for file in self.files])
             results["cuenv, another cuDNN on the same CUDA"] = run(command, env, project)
-            if self.index.served != [self.other]:
+            if set(self.index.served) != {self.other}:
                 sys.exit(f"only the cuDNN was to be fetched, not {self.index.served}")
         return results
 
@@ -209,6 +203,10 @@ def main():
     parser.add_argument("--scratch", default="target/bench")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="floor,cuenv,uv,pip")
+    parser.add_argument("--wheels", dest="which", default="all", help="`any`, or words in the names of those of the twelve")
+    parser.add_argument("--make", metavar="SITE-PACKAGES", help="make wheels of what is installed there first")
+    parser.add_argument("--rate", type=float, help="MB/s that the index sends on one connection")
+    parser.add_argument("--delay", type=float, default=0, help="ms after which the index answers a request")
     options = parser.parse_args()
     bench = Bench(options)
     size = sum(os.path.getsize(os.path.join(options.wheels, file)) for file in bench.files)

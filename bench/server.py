@@ -7,6 +7,7 @@ import re
 import socketserver
 import sys
 import threading
+import time
 from http.server import BaseHTTPRequestHandler
 
 
@@ -19,8 +20,11 @@ class Index(socketserver.ThreadingTCPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, folder, wanted=None):
+    def __init__(self, folder, wanted=None, rate=None, delay=0):
+        """`rate`: MB/s on one connection; `delay`: milliseconds until a request is answered."""
         self.folder = folder
+        self.rate = rate
+        self.delay = delay / 1000
         self.projects = {}
         self.served = []
         for file in sorted(os.listdir(folder)):
@@ -59,6 +63,7 @@ class Handler(BaseHTTPRequestHandler):
         self.do_GET()
 
     def do_GET(self):
+        time.sleep(self.server.delay)
         parts = [part for part in self.path.split("?")[0].split("/") if part]
         if len(parts) == 2 and parts[0] == "simple":
             return self.listing(normalise(parts[1]))
@@ -88,7 +93,10 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(404, b"", "text/plain")
         size = os.path.getsize(path)
         start, end = 0, size
+        tag = f'"{size:x}-{os.stat(path).st_mtime_ns:x}"'
         asked = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", ""))
+        if self.headers.get("If-Range", tag) != tag:
+            asked = None
         if asked and (asked[1] or asked[2]):
             if asked[1]:
                 start = int(asked[1])
@@ -103,6 +111,7 @@ class Handler(BaseHTTPRequestHandler):
             self.send_response(200)
         self.send_header("Content-Type", "application/octet-stream")
         self.send_header("Accept-Ranges", "bytes")
+        self.send_header("ETag", tag)
         self.send_header("Content-Length", str(end - start))
         self.end_headers()
         if self.command == "HEAD":
@@ -110,11 +119,16 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
         self.server.served.append(name)
         with open(path, "rb") as file:
+            began, first = time.monotonic(), start
             while start < end:
-                sent = os.sendfile(self.connection.fileno(), file.fileno(), start, end - start)
+                count = min(end - start, 1 << 16) if self.server.rate else end - start
+                sent = os.sendfile(self.connection.fileno(), file.fileno(), start, count)
                 if sent == 0:
                     break
                 start += sent
+                if self.server.rate:
+                    due = began + (start - first) / (self.server.rate * 1e6)
+                    time.sleep(max(0, due - time.monotonic()))
 
     def answer(self, status, body, kind, headers=None):
         self.send_response(status)
