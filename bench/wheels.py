@@ -5,6 +5,7 @@ import concurrent.futures
 import csv
 import hashlib
 import os
+import re
 import sys
 import zipfile
 
@@ -27,10 +28,12 @@ def twelve(folder):
 
 
 def every(folder):
-    """Returns the files of all wheels of NVIDIA in a folder, one a distribution."""
+    """Returns the files of all wheels in a folder that carry a component of cuenv's, one a distribution."""
+    with open(os.path.join(os.path.dirname(__file__), "../manifests/components.toml")) as file:
+        known = set(re.findall(r'^distribution = "(.*)"', file.read(), re.M))
     found = {}
     for file in sorted(os.listdir(folder)):
-        if file.startswith("nvidia_") and file.endswith(".whl"):
+        if file.endswith(".whl") and file.split("-")[0].replace("_", "-").lower() in known:
             found[file.split("-")[0]] = file
     if not found:
         sys.exit(f"{folder} has no wheel of NVIDIA; --make SITE-PACKAGES makes some")
