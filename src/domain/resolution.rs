@@ -30,6 +30,7 @@ pub struct Resolution {
     /// Facts worth a line that do not stand in the way.
     pub notes: Vec<String>,
     /// Components asked for by name, in the order of the toolchain's name.
+    #[serde(skip)]
     named: Vec<String>,
 }
 

@@ -81,6 +81,11 @@ pub fn resolve(
                 choices.push(choice);
                 notes.append(&mut said);
             }
+            // What the spec names is there or the spec has no answer.
+            wheels::Chosen::Missing(_) if want.by_name => {
+                let (id, target) = (&want.component, request.target);
+                return Err(components::not_for(catalog, id, &release.version, target));
+            }
             wheels::Chosen::Missing(note) => notes.push(note),
         }
     }

@@ -5,6 +5,7 @@ use crate::cli::exit::Exit;
 use crate::domain::listing::Refusal;
 use crate::domain::size::megabytes;
 use crate::domain::spec::meant;
+use crate::domain::version::Version;
 use crate::ops::resolve::ResolveError;
 use crate::ops::{answer, install};
 
@@ -105,7 +106,20 @@ impl From<ResolveError> for Failure {
                 };
                 Self::new(Exit::NoMatch, error).hint(hint)
             }
-            E::NotForRelease { .. } => Self::new(Exit::NoMatch, error),
+            E::NotForRelease { ref component, ref release, ref nearest, .. } => {
+                let nearest = nearest.as_ref().map(Version::major_minor).map(|nearest| {
+                    format!("the nearest release that has it is {nearest}: try `cuenv use {nearest}+{component}`")
+                });
+                let own = (component == "nvcc").then(|| {
+                    let release = release.major_minor();
+                    format!(
+                        "or adopt an installed toolkit (`cuenv link NAME /usr/local/cuda-{release}`); \
+                         `{release}@devel` brings ptxas and the headers"
+                    )
+                });
+                let failure = Self::new(Exit::NoMatch, error);
+                nearest.into_iter().chain(own).fold(failure, Self::hint)
+            }
             E::NoneFits { host, ref component, ref instead, .. } => {
                 let exit = if host { Exit::Host } else { Exit::NoMatch };
                 let hint = match instead.as_ref().and_then(|version| version.release().first().copied()) {

@@ -22,6 +22,8 @@ pub(super) struct Wanted {
     pub(super) version: Option<Version>,
     /// Why a missing wheel is no error.
     pub(super) optional: Option<String>,
+    /// The spec names it.
+    pub(super) by_name: bool,
     /// Why it is in.
     pub(super) reason: String,
 }
@@ -39,13 +41,10 @@ pub(super) fn wanted(
     for (name, version) in &spec.components {
         let component = named(catalog, name)?;
         let one = build(component, major, target, version.clone(), "the spec names it".to_owned())
-            .ok_or_else(|| ResolveError::NotForRelease {
-                component: name.clone(),
-                release: release.clone(),
-                target,
-            })?;
+            .filter(|_| has(catalog, component, release, target))
+            .ok_or_else(|| not_for(catalog, name, release, target))?;
         // What the spec names is never optional.
-        wanted.insert(name.clone(), Wanted { optional: None, ..one });
+        wanted.insert(name.clone(), Wanted { optional: None, by_name: true, ..one });
     }
     let profile = spec.profile();
     for component in catalog.profile(profile, major) {
@@ -103,8 +102,41 @@ fn build(
         axis: component.axis,
         version,
         optional: component.optional.clone(),
+        by_name: false,
         reason,
     })
+}
+
+/// Tells whether the wheels of a release have a component. One that is named for a program is not there without it: the
+/// `nvcc` distributions of CUDA 11 and 12 hold ptxas alone.
+fn has(catalog: &Catalog, component: &Component, release: &Version, target: Target) -> bool {
+    let major = release.major();
+    let program = catalog.tools().tool.iter().find(|tool| tool.name == component.id);
+    component.is_for(target)
+        && component.build(major).is_some()
+        && component.first_cuda.as_ref().is_none_or(|first| first <= release)
+        && program.is_none_or(|program| program.cuda_majors.contains(&major))
+}
+
+/// The error for a component that a release does not have, with the next newer release that has it, or the last older.
+pub(super) fn not_for(
+    catalog: &Catalog,
+    id: &str,
+    release: &Version,
+    target: Target,
+) -> ResolveError {
+    let component = catalog.component(id);
+    let versions = || catalog.releases().iter().map(|release| &release.version);
+    let fits = |version: &&Version| component.is_some_and(|one| has(catalog, one, version, target));
+    let newer = versions().filter(|version| *version > release).find(fits);
+    let nearest =
+        newer.or_else(|| versions().rev().filter(|version| *version < release).find(fits));
+    ResolveError::NotForRelease {
+        component: id.to_owned(),
+        release: release.clone(),
+        target,
+        nearest: nearest.cloned(),
+    }
 }
 
 /// Levenshtein's distance: how many letters to insert, drop or change.
@@ -160,6 +192,27 @@ mod tests {
         let names = wants("13.0.2", "13.0+cudnn9");
         assert!(names.contains(&("cublas".to_owned(), "nvidia-cublas".to_owned())), "{names:?}");
         assert!(names.contains(&("cudnn".to_owned(), "nvidia-cudnn-cu13".to_owned())));
+    }
+
+    #[test]
+    fn a_component_that_a_release_lacks_leads_to_the_nearest_that_has_it() {
+        let lacks = |release: &str, spec: &str| {
+            let Ok(Spec::Toolchain(spec)) = spec.parse() else { panic!("{spec}") };
+            let release = release.parse().unwrap();
+            let result = wanted(&Catalog::builtin(), &release, &spec, Target::LinuxX86_64);
+            let Err(ResolveError::NotForRelease { component, nearest, .. }) = result else {
+                panic!("{result:?}")
+            };
+            (component, nearest.map(|version| version.to_string()).unwrap_or_default())
+        };
+        let nvcc = ("nvcc".to_owned(), "13.0.0".to_owned());
+        // Their distributions of that name have ptxas and no nvcc.
+        assert_eq!(lacks("11.8.0", "11.8+nvcc"), nvcc);
+        assert_eq!(lacks("12.4.1", "12.4+nvcc12.4"), nvcc);
+        assert_eq!(lacks("12.4.1", "12.4+nvvm").1, "13.0.0");
+        assert_eq!(lacks("11.8.0", "11.8+nvjitlink").1, "12.0.0");
+        assert!(wants("12.4.1", "12.4@devel").iter().any(|(name, _)| name == "nvcc"), "ptxas");
+        assert!(wants("13.0.2", "13.0+nvcc").iter().any(|(name, _)| name == "nvcc"));
     }
 
     #[test]

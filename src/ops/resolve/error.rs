@@ -46,8 +46,8 @@ pub enum ResolveError {
         /// The closest name.
         nearest: Option<String>,
     },
-    /// The component does not exist for that CUDA major.
-    #[error("`{component}` does not exist for CUDA {release} on {target}")]
+    /// The component does not exist for that CUDA release.
+    #[error("no wheel has `{component}` for CUDA {release} on {target}")]
     NotForRelease {
         /// The component.
         component: String,
@@ -55,6 +55,8 @@ pub enum ResolveError {
         release: Version,
         /// The target.
         target: Target,
+        /// The nearest release that has it.
+        nearest: Option<Version>,
     },
     /// No version of an axis (cuDNN, NCCL) fits.
     #[error("no {component} {asked} fits CUDA {release}: {because}")]
