@@ -5,6 +5,7 @@
 //! taken: it, or its directory, belongs to another user or is writable by everybody. Each such pin is one notice.
 
 use std::fmt;
+use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -68,15 +69,39 @@ pub enum Ignored {
 
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let reason = match self.reason {
-            Ignored::ForeignFile => "it belongs to another user",
-            Ignored::ForeignDirectory => "its directory belongs to another user",
-            Ignored::WritableFile => "everybody may write it",
-            Ignored::WritableDirectory => "everybody may write its directory",
-            Ignored::NotAFile => "it is not a regular file",
-        };
-        write!(f, "ignored `{}`: {reason}", shown::path(&self.path))
+        write!(f, "ignored `{}`: {}", shown::path(&self.path), self.reason)
     }
+}
+
+impl fmt::Display for Ignored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ForeignFile => "it belongs to another user",
+            Self::ForeignDirectory => "its directory belongs to another user",
+            Self::WritableFile => "everybody may write it",
+            Self::WritableDirectory => "everybody may write its directory",
+            Self::NotAFile => "it is not a regular file",
+        })
+    }
+}
+
+/// Tells why a pin in `directory` would not be taken, written there now by this user; `None` when it would be.
+pub fn untrusted(directory: &Path, dirs: &Dirs, vars: &Vars) -> Option<Notice> {
+    let trust = Trust::of(dirs, vars);
+    let seen = std::fs::metadata(directory).ok()?;
+    let path = directory.join(names::PIN_FILE);
+    let reason = if trust.owner(seen.uid()) {
+        let file = std::fs::metadata(&path).ok();
+        trust.fault(file.as_ref(), is_open(&seen))
+    } else {
+        Some(Ignored::ForeignDirectory)
+    };
+    reason.map(|reason| Notice { path, reason })
+}
+
+/// Whether everybody may write it.
+fn is_open(seen: &Metadata) -> bool {
+    seen.mode() & 0o002 != 0
 }
 
 /// A pin that is there, trusted and not readable as a pin.
@@ -152,7 +177,7 @@ impl Walk {
                 }
                 break;
             }
-            let writable = seen.mode() & 0o002 != 0;
+            let writable = is_open(&seen);
             let have_pin = walk.found.iter().any(|found| found.kind == PinKind::Cuenv);
             if !have_pin && let Some(text) = walk.candidate(&path, &trust, writable, pin::LIMIT)? {
                 let broken =
@@ -220,16 +245,7 @@ impl Walk {
         if file.is_dir() && !is_empty(path) {
             return Ok(None);
         }
-        let reason = if writable {
-            Some(Ignored::WritableDirectory)
-        } else if !trust.owner(file.uid()) {
-            Some(Ignored::ForeignFile)
-        } else if file.is_file() && file.mode() & 0o002 != 0 {
-            Some(Ignored::WritableFile)
-        } else {
-            None
-        };
-        if let Some(reason) = reason {
+        if let Some(reason) = trust.fault(Some(&file), writable) {
             self.notices.push(Notice { path: path.to_owned(), reason });
             return Ok(None);
         }
@@ -267,6 +283,20 @@ impl Trust {
 
     fn owner(&self, owner: u32) -> bool {
         owner == 0 || Some(owner) == self.uid || Some(owner) == self.caller
+    }
+
+    /// Why a pin is not taken, in a directory that everybody may write or not.
+    fn fault(&self, file: Option<&Metadata>, in_open_directory: bool) -> Option<Ignored> {
+        let is = |fault: fn(&Self, &Metadata) -> bool| file.is_some_and(|file| fault(self, file));
+        if in_open_directory {
+            Some(Ignored::WritableDirectory)
+        } else if is(|trust, file| !trust.owner(file.uid())) {
+            Some(Ignored::ForeignFile)
+        } else if is(|_, file| file.is_file() && is_open(file)) {
+            Some(Ignored::WritableFile)
+        } else {
+            None
+        }
     }
 }
 

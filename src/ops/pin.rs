@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use shims::walk::{self, Notice};
 
 use super::answer::{self, Freshness};
 use super::install::{self, InstallReport};
@@ -64,6 +65,9 @@ pub enum Error {
     /// No linked toolkit of that name.
     #[error("no toolkit is linked as `{0}`")]
     NotLinked(String),
+    /// A pin there would not be taken.
+    #[error("a pin in `{}` would be ignored: {}", shims::shown::path(.0.path.parent().unwrap_or(&.0.path)), .0.reason)]
+    Ignored(Notice),
     /// The default file.
     #[error(transparent)]
     Io(#[from] std::io::Error),
@@ -114,6 +118,11 @@ pub fn pin(cx: &Context<'_>, request: &Request) -> Result<Report, Error> {
         Scope::Project => project.pin_path(),
         Scope::Default => cx.layout.default_file(),
     };
+    if request.scope == Scope::Project
+        && let Some(notice) = walk::untrusted(cx.cwd(), &cx.dirs, cx.process.env())
+    {
+        return Err(Error::Ignored(notice));
+    }
     let writes = request.scope == Scope::Project && request.effect != Effect::DryRun;
     if writes && !says_so_already(cx, &project, request)? {
         project.check_writable()?;
