@@ -3,8 +3,9 @@
 //! A shim that hands over to something which may look for the tool in turn (a script, another manager's shim) adds a
 //! link: who it is and what it handed over to. A shim that finds itself in the same process again was called back:
 //! what this process was already handed to is not taken again. That also ends a loop between two managers that each
-//! pass over their own directory only. A loop through new processes is ended by the number of links, and the message
-//! prints them.
+//! pass over their own directory only. One that let `PATH` decide (it called the tool by its bare name) would have found
+//! itself without the shim: a script that starts itself anew, which it may do a few times. A loop through new processes is
+//! ended by the number of links, and the message prints them.
 //!
 //! A real program ends the chain: when it calls a shim, be it by `exec` in its own process, it gets what it got
 //! before. All that stays is how many such programs came one from the other and since when, for what is a manager
@@ -25,6 +26,9 @@ use crate::vars::{Vars, var};
 
 /// More links than this in one line of descent are a loop.
 pub const MAX: usize = 32;
+
+/// How often a script in one process may call itself by its bare name before it counts as one that hands back.
+const RESTARTS: usize = 4;
 
 /// More programs than this in one line of descent, all within [`WINDOW`], are a loop: a program that restarts itself
 /// or nests does not come near.
@@ -49,12 +53,12 @@ const MANAGERS: [&str; 10] = [
 
 /// Tells whether a program may do no more than look for the tool again.
 pub fn may_hand_back(tool: &OsStr, program: &Program) -> bool {
-    if !program.is_binary() {
-        return !is_entry_point(program);
-    }
-    // Under a tool's name it is a link: the executed file bears the manager's own.
-    let executed =
-        std::fs::read_link(&program.file).and_then(|_| std::fs::canonicalize(&program.file));
+    if program.is_binary() { is_manager(tool, &program.file) } else { !is_entry_point(program) }
+}
+
+/// Under a tool's name a manager is a link: the executed file bears the manager's own.
+fn is_manager(tool: &OsStr, file: &Path) -> bool {
+    let executed = std::fs::read_link(file).and_then(|_| std::fs::canonicalize(file));
     let name = executed.as_deref().ok().and_then(Path::file_name);
     name.is_some_and(|name| name != tool && MANAGERS.iter().any(|manager| name == *manager))
 }
@@ -133,10 +137,17 @@ impl Chain {
         items.join(";").into()
     }
 
-    /// Returns what this process was already handed to under this tool's name.
-    pub fn visited(&self, process: u32, tool: &OsStr) -> Vec<PathBuf> {
+    /// Returns what this process was already handed to under this tool's name and is not to be handed to again;
+    /// `by_name` where `PATH` decided that the shim is asked.
+    pub fn visited(&self, process: u32, tool: &OsStr, by_name: bool) -> Vec<PathBuf> {
         let links = self.links.iter().rev().take_while(|link| link.process == process);
-        links.filter(|link| link.tool == tool).map(|link| link.target.clone()).collect()
+        let seen: Vec<&PathBuf> =
+            links.filter(|link| link.tool == tool).map(|link| &link.target).collect();
+        let most = |file: &Path| if by_name && !is_manager(tool, file) { RESTARTS } else { 1 };
+        let often = |one: &&&PathBuf| {
+            seen.iter().filter(|other| *other == *one).count() >= most(one.as_path())
+        };
+        seen.iter().filter(often).map(|target| (*target).clone()).collect()
     }
 
     /// Returns the text of the chain with one more link.
@@ -196,10 +207,11 @@ mod tests {
         let second = read(&first).with(8, OsStr::new("nvcc"), Path::new("/c/nvcc"));
         let chain = read(&second);
         assert_eq!(chain.links.len(), 2);
-        assert_eq!(chain.visited(8, OsStr::new("nvcc")), [PathBuf::from("/c/nvcc")]);
-        assert!(chain.visited(8, OsStr::new("python")).is_empty());
+        assert_eq!(chain.visited(8, OsStr::new("nvcc"), false), [PathBuf::from("/c/nvcc")]);
+        assert!(chain.visited(8, OsStr::new("nvcc"), true).is_empty(), "it may start itself anew");
+        assert!(chain.visited(8, OsStr::new("python"), false).is_empty());
         assert!(
-            chain.visited(7, OsStr::new("python")).is_empty(),
+            chain.visited(7, OsStr::new("python"), false).is_empty(),
             "an ancestor is not this process"
         );
         assert_eq!(chain.links[0].target, PathBuf::from("/a;b/python"));

@@ -10,11 +10,12 @@ use std::path::{Path, PathBuf};
 use crate::chain::{self, Chain};
 use crate::dirs::Dirs;
 use crate::environ::{self, Changes};
-use crate::locate::{self, Choice, LocateError, Question, Source, Toolchain};
+use crate::locate::{self, Choice, LocateError, Question, Source};
 use crate::names;
 use crate::prepare::{self, PrepareError, Prepared};
 use crate::program::{self, Found, Program, Skip};
 use crate::spec;
+use crate::toolchain::{self, Toolchain};
 use crate::vars::Vars;
 
 /// The programs of a toolkit. When the toolchain has none of that name, another toolkit's answers, with a note.
@@ -50,8 +51,22 @@ pub struct Call<'a> {
     pub spec: Option<&'a str>,
     /// The program: a name, or a path when it holds a slash.
     pub program: &'a OsStr,
-    /// Whether this is a shim: then the chain grows and its own name is not its program.
-    pub is_shim: bool,
+    /// What this process is to the program.
+    pub role: Role,
+    /// Programs that the system refused to execute.
+    pub refused: &'a [PathBuf],
+}
+
+/// What this process is to the program that it becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// `cuenv exec`.
+    Exec,
+    /// A shim: the chain grows, and its own name is not its program. `by_name` where the caller gave no path.
+    Shim {
+        /// Whether `PATH` decided that the shim is asked.
+        by_name: bool,
+    },
 }
 
 /// What is run.
@@ -84,7 +99,7 @@ pub enum Failure {
     Runaway(OsString, PathBuf),
     /// No such program.
     NoCommand(OsString),
-    /// Found, without an execute bit.
+    /// Found, and may not be executed.
     NotExecutable(PathBuf),
 }
 
@@ -169,7 +184,8 @@ pub fn tool_name(argv0: &OsStr, dirs: &Dirs) -> OsString {
 pub fn plan(call: &Call<'_>) -> Result<Plan, Failure> {
     let Call { dirs, vars, .. } = *call;
     let chain = Chain::of(vars);
-    if call.is_shim && chain.is_loop() {
+    let is_shim = call.role != Role::Exec;
+    if is_shim && chain.is_loop() {
         return Err(Failure::Loop(call.program.to_owned(), chain));
     }
     let question =
@@ -180,11 +196,11 @@ pub fn plan(call: &Call<'_>) -> Result<Plan, Failure> {
         notes.push(format!("`{}` holds unknown keys: {}", path.display(), keys.join(", ")));
     }
     let choice = selection.first().map_err(Failure::Locate)?;
-    let mut skip = Skip::default();
-    if call.is_shim {
+    let mut skip = Skip { refused: call.refused.to_vec(), ..Skip::default() };
+    if let Role::Shim { by_name } = call.role {
         skip.directories.extend(program::identity(&dirs.shims()));
         skip.binary = call.exe.and_then(program::identity);
-        skip.visited = chain.visited(call.process, call.program);
+        skip.visited = chain.visited(call.process, call.program, by_name);
     }
 
     let mut changes = Changes::new();
@@ -195,7 +211,7 @@ pub fn plan(call: &Call<'_>) -> Result<Plan, Failure> {
         // What an ancestor set stays as it is.
         Some(choice) if choice.source == Source::Inherited => {}
         Some(choice) => {
-            match locate::toolchain(dirs, choice, &mut Vec::new()).map_err(Failure::Locate)? {
+            match toolchain::find(dirs, choice, &mut Vec::new()).map_err(Failure::Locate)? {
                 Toolchain::System => changes = environ::leave(vars),
                 Toolchain::Missing(_) => return Err(Failure::Missing(choice.clone())),
                 Toolchain::Installed(installed) => prefix = Some(installed),
@@ -215,13 +231,10 @@ pub fn plan(call: &Call<'_>) -> Result<Plan, Failure> {
     }
     let program = find(call.program, &path, &skip)?;
     if let (Some(installed), Some(choice)) = (&prefix, &choice) {
+        notes.extend(installed.stale());
         let request = prepare::Request {
-            installed,
-            choice,
-            vars,
-            dirs,
             program: Some(&program),
-            build: false,
+            ..prepare::Request::new(installed, choice, vars, dirs)
         };
         let found = prepare::prepare(&request).map_err(Failure::Prepare)?;
         changes = environ::enter(vars, &found.wanted, dirs);
@@ -253,7 +266,7 @@ pub fn plan(call: &Call<'_>) -> Result<Plan, Failure> {
     if chain != Chain::default() {
         notes.clear();
     }
-    if call.is_shim {
+    if is_shim {
         changes.push((names::CHAIN.into(), Some(next(chain, call, &program)?)));
     }
     Ok(Plan { program: program.file, changes, choice, prepared, notes })
@@ -306,7 +319,7 @@ pub fn argv0(given: &OsStr, tool: &OsStr, file: &Path) -> OsString {
 }
 
 /// Says why the system did not start a program, as a shell would, with the exit code.
-pub fn exec_failure(file: &Path, error: &std::io::Error) -> (u8, String) {
+pub(crate) fn exec_failure(file: &Path, error: &std::io::Error) -> (u8, String) {
     const E2BIG: i32 = 7;
     let file_name = file.display();
     match error.raw_os_error() {

@@ -11,10 +11,11 @@ use std::path::{Path, PathBuf};
 
 use crate::dirs::Dirs;
 use crate::environ::{self, Changes, Wanted};
-use crate::locate::{self, Question, Selection, Toolchain};
+use crate::locate::{self, Question, Selection};
 use crate::names;
 use crate::prepare;
 use crate::quote;
+use crate::toolchain::{self, Toolchain, is_name};
 use crate::undo::{Record, decode, encode, hash};
 use crate::vars::{Vars, var};
 use crate::venv::RuleSource;
@@ -165,21 +166,15 @@ fn wanted(
 ) -> Result<(String, Option<Wanted>), Box<dyn Error>> {
     let Question { dirs, vars, .. } = *question;
     let Some(choice) = selection.first()? else { return Ok((String::new(), None)) };
-    let wanted = match locate::toolchain(dirs, &choice, watched)? {
+    let wanted = match toolchain::find(dirs, &choice, watched)? {
         Toolchain::System => None,
         Toolchain::Missing(_) => {
             notes.push(not_installed(&choice));
             None
         }
         Toolchain::Installed(installed) => {
-            let request = prepare::Request {
-                installed: &installed,
-                choice: &choice,
-                vars,
-                dirs,
-                program: None,
-                build: false,
-            };
+            notes.extend(installed.stale());
+            let request = prepare::Request::new(&installed, &choice, vars, dirs);
             let prepared = prepare::prepare(&request)?;
             // Another policy in the settings is another environment.
             if matches!(
@@ -216,12 +211,6 @@ pub fn install_command(choice: &locate::Choice) -> String {
         locate::Source::Pin(..) => "cuenv install".to_owned(),
         _ => format!("cuenv install {}", choice.spec),
     }
-}
-
-/// Whether a spec is a name: of a linked toolkit, `default` or `system`.
-pub fn is_name(spec: &str) -> bool {
-    spec.starts_with(|first: char| first.is_ascii_alphabetic())
-        && spec.split(['+', '@']).next() != Some("auto")
 }
 
 /// Writes the answer as text of a shell.

@@ -7,7 +7,7 @@
 //! 1. [`dirs`] finds the data and configuration directories, also with an empty environment.
 //! 2. [`locate`] asks, in this order: the `+SPEC` argument, `CUENV_TOOLCHAIN`, the session, the nearest `.cuenv`
 //!    upward ([`walk`], [`pin`]), `.cuda-version`, `.tool-versions`, the default. The first that answers is taken.
-//! 3. The spec becomes a prefix: through the head of `.cuenv.lock` beside the pin when it answers the pin's spec
+//! 3. [`toolchain`] finds its prefix: through the head of `.cuenv.lock` beside the pin when it answers the pin's spec
 //!    ([`lock`]), else through the link `active/<target>/<spec>`.
 //! 4. `<prefix>/.cuenv/activation` ([`activation`]) says what to set; [`venv`] decides how the libraries of the
 //!    project's Python environment and those of the prefix share the library path.
@@ -35,6 +35,7 @@ pub mod run;
 pub mod settings;
 pub mod shown;
 pub mod spec;
+pub mod toolchain;
 pub mod undo;
 pub mod vars;
 pub mod venv;

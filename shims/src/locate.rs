@@ -1,11 +1,11 @@
-//! Which toolchain holds here, and where its prefix is: the one implementation, for shims, hooks and cuenv.
+//! Which spec holds here, and because of what: the one implementation, for shims, hooks and cuenv.
 
 use std::fmt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
-use crate::activation::{self, Activation, ActivationError};
+use crate::activation::ActivationError;
 use crate::dirs::Dirs;
-use crate::lock::Head;
+use crate::lock::LockFault;
 use crate::names;
 use crate::pin;
 use crate::pin::Pin;
@@ -137,6 +137,13 @@ pub enum LocateError {
         /// Why; `None` when its text is not a spec.
         error: Option<ReadError>,
     },
+    /// The lock beside the pin cannot be used: what it asks for is not known.
+    Lock {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        fault: LockFault,
+    },
     /// The activation of an installed prefix cannot be used.
     Activation {
         /// The file.
@@ -165,6 +172,9 @@ impl fmt::Display for LocateError {
                     Some(error) => error.fmt(f),
                     None => f.write_str("it does not hold one spec"),
                 }
+            }
+            Self::Lock { path, fault } => {
+                write!(f, "cannot use the lock `{}`: {fault}", shown::path(path))
             }
             Self::Activation { path, error } => {
                 write!(f, "cannot use `{}`: {error}", shown::path(path))
@@ -287,141 +297,11 @@ fn lossy(vars: &Vars, name: &str) -> Option<String> {
     var(vars, name).map(|value| value.to_string_lossy().into_owned())
 }
 
-/// What a choice stands for on this machine.
-#[derive(Debug)]
-pub enum Toolchain {
-    /// cuenv steps aside.
-    System,
-    /// A prefix that is there.
-    Installed(Installed),
-    /// Nothing installed answers the spec.
-    Missing(Missing),
-}
-
-/// A prefix that is there.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Installed {
-    /// The prefix.
-    pub prefix: PathBuf,
-    /// What it asks of the environment.
-    pub activation: Activation,
-    /// Whether the lock beside the pin named it.
-    pub locked: bool,
-}
-
-/// A spec that nothing installed answers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Missing {
-    /// The prefix that the lock names; `None` when no lock answers the spec.
-    pub locked: Option<String>,
-    /// The path whose appearance would answer the spec.
-    pub awaited: PathBuf,
-}
-
-/// Finds the prefix for a choice. Paths that would change the answer are added to `watched`.
-pub fn toolchain(
-    dirs: &Dirs,
-    choice: &Choice,
-    watched: &mut Vec<PathBuf>,
-) -> Result<Toolchain, LocateError> {
-    if choice.spec == spec::SYSTEM {
-        return Ok(Toolchain::System);
-    }
-    let mut locked = None;
-    if let (Source::Pin(_, PinKind::Cuenv), Some(directory)) =
-        (&choice.source, choice.pin_directory())
-    {
-        let path = directory.join(names::LOCK_FILE);
-        // A lock that cannot be read does not answer; `cuenv lock --check` says why.
-        if let Ok(Some(head)) = Head::read(&path)
-            && spec::canonical(&head.spec) == choice.spec
-        {
-            locked = head.prefix(names::TARGET).map(str::to_owned);
-        }
-        watched.push(path);
-    }
-    let prefix = match &locked {
-        Some(name) => dirs.toolchains().join(name),
-        None => linked(&dirs.active(), &choice.spec),
-    };
-    let path = prefix.join(activation::FILE);
-    // Through the link, so that moving the link is seen.
-    watched.push(match &locked {
-        Some(_) => path.clone(),
-        None => dirs.active().join(&choice.spec).join(activation::FILE),
-    });
-    match Activation::of_prefix(&prefix) {
-        Ok(Some(activation)) => {
-            // Only a linked toolkit's activation has a path outside of its prefix.
-            let outside = activation.changes.iter().find(|change| change.path.is_absolute());
-            if let Some(gone) = outside.filter(|change| !change.path.exists()) {
-                let (source, name) = (choice.source.clone(), choice.spec.clone());
-                return Err(LocateError::Vanished { source, name, path: gone.path.clone() });
-            }
-            let locked = locked.is_some();
-            Ok(Toolchain::Installed(Installed { prefix, activation, locked }))
-        }
-        Ok(None) => match fault_of(dirs, &choice.spec) {
-            None => Ok(Toolchain::Missing(Missing { locked, awaited: path })),
-            Some(fault) => {
-                let (source, spec) = (choice.source.clone(), choice.spec.clone());
-                Err(LocateError::Wrong { source, spec, fault })
-            }
-        },
-        Err(error) => Err(LocateError::Activation { path, error }),
-    }
-}
-
-/// Why a spec is wrong. A user's own manifests may name more components.
-fn fault_of(dirs: &Dirs, text: &str) -> Option<Fault> {
-    let own = dirs.config.join(names::MANIFESTS).exists();
-    spec::fault(text, if own { &[] } else { spec::COMPONENTS })
-}
-
-/// Returns what the link of a spec points at, as a plain absolute path where that can be told without the disk.
-fn linked(active: &Path, spec: &str) -> PathBuf {
-    let link = active.join(spec);
-    match std::fs::read_link(&link) {
-        Ok(target) => normal(&active.join(target)),
-        Err(_) => link,
-    }
-}
-
-/// Takes `.` and `..` out of an absolute path whose directories are not links.
-pub(crate) fn normal(path: &Path) -> PathBuf {
-    let mut out = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::ParentDir => {
-                out.pop();
-            }
-            Component::CurDir => {}
-            other => out.push(other),
-        }
-    }
-    out
-}
-
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
     use crate::vars::from_pairs;
     use crate::walk::tests::Temp;
-
-    /// Makes a prefix with an activation and, if asked, the link of a spec to it.
-    pub(crate) fn install(temp: &Temp, name: &str, spec: Option<&str>) -> PathBuf {
-        let below = format!("data/toolchains/{}/{name}", names::TARGET);
-        let text = Activation::standard(name, name, true).render().unwrap();
-        temp.write(&format!("{below}/.cuenv/activation"), &text);
-        std::fs::create_dir_all(temp.path(&format!("{below}/lib"))).unwrap();
-        if let Some(spec) = spec {
-            let active = temp.path(&format!("data/active/{}", names::TARGET));
-            std::fs::create_dir_all(&active).unwrap();
-            let target = format!("../../toolchains/{}/{name}", names::TARGET);
-            std::os::unix::fs::symlink(target, active.join(spec)).unwrap();
-        }
-        temp.path(&below)
-    }
 
     fn ask(temp: &Temp, below: &str, pairs: &[(&str, &str)], argument: Option<&str>) -> Selection {
         let (dirs, vars) = (temp.dirs(), from_pairs(pairs));
@@ -469,89 +349,5 @@ pub(crate) mod tests {
         let seen = ask(&temp, "home", &[("CUENV_TOOLCHAIN", "../../x\u{1b}")], None);
         let text = seen.first().unwrap_err().to_string();
         assert_eq!(text, "`../../x\\u{1b}` from CUENV_TOOLCHAIN is not a spec");
-    }
-
-    fn find(temp: &Temp, below: &str) -> Toolchain {
-        let choice = ask(temp, below, &[], None).first().unwrap().unwrap();
-        toolchain(&temp.dirs(), &choice, &mut Vec::new()).unwrap()
-    }
-
-    #[test]
-    fn the_lock_answers_when_it_is_of_this_pin() {
-        let temp = Temp::new("lock");
-        install(&temp, "one", Some("12.4"));
-        let two = install(&temp, "two", None);
-        temp.write("home/p/.cuenv", "12.4");
-        let lock = |spec: &str, name: &str| {
-            let text = format!(
-                "version = 1\nspec = \"{spec}\"\ntoolchain = \"x\"\nprefix.{} = \"{name}\"\n",
-                names::TARGET
-            );
-            temp.write("home/p/.cuenv.lock", &text);
-        };
-        lock("12.4", "two");
-        match find(&temp, "home/p") {
-            Toolchain::Installed(found) => assert_eq!((found.prefix, found.locked), (two, true)),
-            other => panic!("{other:?}"),
-        }
-        // Drift: the lock is of another spec, so the link answers.
-        lock("12.3", "two");
-        match find(&temp, "home/p") {
-            Toolchain::Installed(found) => {
-                assert!(!found.locked);
-                assert_eq!(found.activation.prefix, "one");
-                assert!(!found.prefix.to_str().unwrap().contains(".."));
-            }
-            other => panic!("{other:?}"),
-        }
-        // The lock names what is not there: another prefix is not taken in its place.
-        lock("12.4", "three");
-        match find(&temp, "home/p") {
-            Toolchain::Missing(missing) => assert_eq!(missing.locked.as_deref(), Some("three")),
-            other => panic!("{other:?}"),
-        }
-        // A name that is a path is no name.
-        lock("12.4", "../../../two");
-        assert!(matches!(find(&temp, "home/p"), Toolchain::Installed(found) if !found.locked));
-    }
-
-    #[test]
-    fn a_spec_that_nothing_can_answer_is_wrong_and_not_missing() {
-        let temp = Temp::new("wrong");
-        temp.write("home/p/.cuenv", "12.4+cudn9");
-        let choice = ask(&temp, "home/p", &[], None).first().unwrap().unwrap();
-        let found = |temp: &Temp| toolchain(&temp.dirs(), &choice, &mut Vec::new());
-        let told = found(&temp).unwrap_err().to_string();
-        assert!(told.ends_with("there is no component `cudn`; the nearest is `cudnn`"), "{told}");
-        temp.write("data/config/manifests/components.toml", "");
-        assert!(matches!(found(&temp), Ok(Toolchain::Missing(_))));
-    }
-
-    #[test]
-    fn a_linked_toolkit_that_is_gone_is_told() {
-        let temp = Temp::new("gone-toolkit");
-        let toolkit = temp.path("opt/cuda");
-        std::fs::create_dir_all(&toolkit).unwrap();
-        let mut activation = Activation::standard("site", "site", false);
-        for change in &mut activation.changes {
-            change.path = toolkit.clone();
-        }
-        let below = format!("data/active/{}/site/{}", names::TARGET, activation::FILE);
-        temp.write(&below, &activation.render().unwrap());
-        temp.write("home/p/.cuenv", "site");
-        assert!(matches!(find(&temp, "home/p"), Toolchain::Installed(_)));
-        std::fs::remove_dir(&toolkit).unwrap();
-        let choice = ask(&temp, "home/p", &[], None).first().unwrap().unwrap();
-        let error = toolchain(&temp.dirs(), &choice, &mut Vec::new()).unwrap_err();
-        assert!(matches!(error, LocateError::Vanished { .. }), "{error}");
-    }
-
-    #[test]
-    fn nothing_installed_is_missing_and_system_is_system() {
-        let temp = Temp::new("missing");
-        temp.write("home/p/.cuenv", "12.4");
-        temp.write("home/s/.cuenv", "system");
-        assert!(matches!(find(&temp, "home/p"), Toolchain::Missing(_)));
-        assert!(matches!(find(&temp, "home/s"), Toolchain::System));
     }
 }

@@ -5,11 +5,12 @@
 
 use std::ffi::OsString;
 use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::process::ExitCode;
 
 use shims::dirs::Dirs;
-use shims::dispatch::{self, Call};
+use shims::dispatch::{self, Call, Plan, Role};
 use shims::vars::Vars;
 use shims::{hook, names, program, run, vars};
 
@@ -39,18 +40,13 @@ fn main() -> ExitCode {
         process: std::process::id(),
         spec: spec.as_deref(),
         program: &tool,
-        is_shim: true,
+        role: Role::Shim { by_name: !argv0.as_bytes().contains(&b'/') },
+        refused: &[],
     };
-    let plan = match run::plan(&call) {
-        Ok(Ok(plan)) => plan,
-        Ok(Err(failure)) => return fail(failure.code(), &failure.to_string()),
-        Err(message) => return fail(125, &message),
-    };
-    for note in &plan.notes {
-        say(note);
-    }
-    let (code, message) = run::start(&plan, &dispatch::argv0(&argv0, &tool, &plan.program), rest);
-    fail(code, &message)
+    let name = |plan: &Plan| dispatch::argv0(&argv0, &tool, &plan.program);
+    let error =
+        run::run(&call, &name, rest, &mut |plan| plan.notes.iter().for_each(|note| say(note)));
+    fail(error.code(), &error.to_string())
 }
 
 fn own_command(args: &[OsString], vars: &Vars, cwd: Option<&Path>, dirs: &Dirs) -> ExitCode {

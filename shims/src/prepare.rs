@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use crate::activation::Verb;
 use crate::dirs::Dirs;
 use crate::environ::Wanted;
-use crate::locate::{Choice, Installed, Source};
+use crate::locate::{Choice, Source};
 use crate::names;
 use crate::pin::shown;
 use crate::program::Program;
 use crate::settings::{Settings, SettingsError};
+use crate::toolchain::Installed;
 use crate::vars::{Vars, var};
 use crate::venv::{self, Libraries, PythonEnv, Refusal, Rule, RuleSource};
 
@@ -31,6 +32,18 @@ pub struct Request<'a> {
     pub program: Option<&'a Program>,
     /// With the variables that compilers and linkers read.
     pub build: bool,
+}
+
+impl<'a> Request<'a> {
+    /// A request for any program, without the variables of compilers.
+    pub fn new(
+        installed: &'a Installed,
+        choice: &'a Choice,
+        vars: &'a Vars,
+        dirs: &'a Dirs,
+    ) -> Self {
+        Self { installed, choice, vars, dirs, program: None, build: false }
+    }
 }
 
 /// What a prefix wants, and how its library path came about.
@@ -163,7 +176,7 @@ fn below(prefix: &Path, path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::locate::tests::install;
+    use crate::toolchain::tests::install;
     use crate::vars::from_pairs;
     use crate::venv::Policy;
     use crate::walk::PinKind;
@@ -172,7 +185,7 @@ mod tests {
     fn prepared(temp: &Temp, prefix: PathBuf, build: bool) -> Result<Prepared, PrepareError> {
         let activation = crate::activation::Activation::of_prefix(&prefix).unwrap().unwrap();
         prepare(&Request {
-            installed: &Installed { prefix, activation, locked: false },
+            installed: &Installed { prefix, activation, locked: false, stale: None },
             choice: &pinned(None),
             vars: &Vars::new(),
             dirs: &temp.dirs(),

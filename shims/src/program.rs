@@ -78,7 +78,7 @@ impl Program {
 pub enum Found {
     /// A program.
     Program(Program),
-    /// Only a file without an execute bit.
+    /// Only files that may not be executed; the first one.
     NotExecutable(PathBuf),
     /// Nothing.
     Nothing,
@@ -101,6 +101,8 @@ pub struct Skip {
     pub binary: Option<Identity>,
     /// Programs that this very process was already handed to.
     pub visited: Vec<PathBuf>,
+    /// Programs that the system refused to execute: their access rules (others' files, a mount) say more than the mode.
+    pub refused: Vec<PathBuf>,
 }
 
 /// Searches for a program in the directories of a `PATH`; empty elements, the current directory, are passed over.
@@ -123,7 +125,7 @@ pub fn search(name: &OsStr, path: &OsStr, skip: &Skip) -> Found {
         {
             continue;
         }
-        if seen.mode() & 0o111 == 0 {
+        if seen.mode() & 0o111 == 0 || skip.refused.contains(&candidate) {
             refused.get_or_insert(candidate);
             continue;
         }
@@ -197,6 +199,11 @@ mod tests {
             .join(":");
         let found = search(OsStr::new("x"), OsStr::new(&path), &skip);
         assert_eq!(found, Found::Program(Program::at(real.clone())));
+        let refused = Skip { refused: vec![real.clone()], ..skip.clone() };
+        let later = tool(&temp, "later/x");
+        let longer = format!("{path}:{root}/later");
+        let found = search(OsStr::new("x"), OsStr::new(&longer), &refused);
+        assert_eq!(found, Found::Program(Program::at(later)));
         let visited = Skip { visited: vec![real], ..skip };
         let found = search(OsStr::new("x"), OsStr::new(&path), &visited);
         assert_eq!(found, Found::NotExecutable(temp.path("plain/x")));

@@ -1,13 +1,16 @@
 //! The last step of a shim and of `cuenv exec`: this process becomes the program.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::io;
 use std::os::fd::AsFd as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::dirs::Dirs;
-use crate::dispatch::{self, Plan};
+use crate::dispatch::{self, Call, Failure, Plan};
 use crate::names;
 use crate::pin::shown;
 use crate::program;
@@ -17,11 +20,77 @@ use crate::vars::Vars;
 /// The system's number for a file that is neither a program nor a script with a first line.
 const ENOEXEC: i32 = 8;
 
-/// Replaces this process by the program; returns only when that failed, with the exit code and the reason.
+/// Why no program runs.
+#[derive(Debug)]
+pub enum RunError {
+    /// Decided before it was started.
+    Plan(Failure),
+    /// The installation of the toolchain failed, or whether it is wanted cannot be told.
+    Install(String),
+    /// The system did not start it.
+    Start {
+        /// The exit code a shell would give.
+        code: u8,
+        /// Why, in a shell's words.
+        message: String,
+    },
+}
+
+impl RunError {
+    /// Returns the exit code.
+    pub fn code(&self) -> u8 {
+        match self {
+            Self::Plan(failure) => failure.code(),
+            Self::Install(_) => 125,
+            Self::Start { code, .. } => *code,
+        }
+    }
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Plan(failure) => failure.fmt(f),
+            Self::Install(message) | Self::Start { message, .. } => f.write_str(message),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+/// Replaces this process by what `call` asks for; returns only when that failed. `tell` sees each plan before it is
+/// carried out.
+///
+/// A program that the system refuses is passed over for the next on `PATH`, as `execvp` does: whether this user may
+/// execute a file, its mode alone does not say.
+pub fn run(
+    call: &Call<'_>,
+    argv0: &dyn Fn(&Plan) -> OsString,
+    args: &[OsString],
+    tell: &mut dyn FnMut(&Plan),
+) -> RunError {
+    let by_path = call.program.as_bytes().contains(&b'/');
+    let mut refused = Vec::new();
+    loop {
+        let plan = match plan(&Call { refused: &refused, ..*call }) {
+            Ok(plan) => plan,
+            Err(error) => return error,
+        };
+        tell(&plan);
+        let error = start(&plan, &argv0(&plan), args);
+        if error.kind() != io::ErrorKind::PermissionDenied || by_path {
+            let (code, message) = dispatch::exec_failure(&plan.program, &error);
+            return RunError::Start { code, message };
+        }
+        refused.push(plan.program);
+    }
+}
+
+/// Replaces this process by the program; returns only when that failed.
 ///
 /// The program keeps the process number, the open files, the directory and what signals it ignores. Two things
 /// are set to their defaults: the disposition of SIGPIPE, which Rust's start-up changed, and the signal mask.
-pub fn start(plan: &Plan, argv0: &OsStr, args: &[OsString]) -> (u8, String) {
+fn start(plan: &Plan, argv0: &OsStr, args: &[OsString]) -> io::Error {
     let prepare = |program: &OsStr| {
         let mut command = Command::new(program);
         for (name, value) in &plan.changes {
@@ -35,20 +104,14 @@ pub fn start(plan: &Plan, argv0: &OsStr, args: &[OsString]) -> (u8, String) {
     let error = prepare(plan.program.as_os_str()).arg0(argv0).args(args).exec();
     if error.raw_os_error() == Some(ENOEXEC) {
         // A script without a first line: shells run it themselves.
-        let error = prepare(OsStr::new("/bin/sh")).arg(&plan.program).args(args).exec();
-        return dispatch::exec_failure(Path::new("/bin/sh"), &error);
+        return prepare(OsStr::new("/bin/sh")).arg(&plan.program).args(args).exec();
     }
-    dispatch::exec_failure(&plan.program, &error)
+    error
 }
 
 /// Runs `cuenv install`, its standard output on standard error: the program's own must stay clean. `spec` is `None`
 /// for what a pin asks.
-pub fn install(
-    dirs: &Dirs,
-    exe: Option<&Path>,
-    vars: &Vars,
-    spec: Option<&str>,
-) -> Result<(), String> {
+fn install(dirs: &Dirs, exe: Option<&Path>, vars: &Vars, spec: Option<&str>) -> Result<(), String> {
     let beside = exe.and_then(Path::parent).map(|bin| bin.join("cuenv"));
     let candidates = [Some(dirs.data.join("bin/cuenv")), beside];
     let cuenv: Option<PathBuf> = candidates.into_iter().flatten().find(|path| path.is_file());
@@ -76,19 +139,19 @@ pub fn install(
 
 /// Decides what is run, and installs the toolchain first when it is missing and that is wanted: `CUENV_AUTO_INSTALL`,
 /// or where it says nothing `auto-install` in the settings.
-pub fn plan(call: &dispatch::Call<'_>) -> Result<Result<Plan, dispatch::Failure>, String> {
+fn plan(call: &Call<'_>) -> Result<Plan, RunError> {
     match dispatch::plan(call) {
-        Err(dispatch::Failure::Missing(choice)) if installs(call)? => {
+        Err(Failure::Missing(choice)) if installs(call).map_err(RunError::Install)? => {
             let is_pin = matches!(choice.source, crate::locate::Source::Pin(..));
             let spec = (!is_pin).then_some(choice.spec.as_str());
-            install(call.dirs, call.exe, call.vars, spec)?;
-            Ok(dispatch::plan(call))
+            install(call.dirs, call.exe, call.vars, spec).map_err(RunError::Install)?;
+            dispatch::plan(call).map_err(RunError::Plan)
         }
-        plan => Ok(plan),
+        plan => plan.map_err(RunError::Plan),
     }
 }
 
-fn installs(call: &dispatch::Call<'_>) -> Result<bool, String> {
+fn installs(call: &Call<'_>) -> Result<bool, String> {
     if let Some(text) = crate::vars::var(call.vars, names::AUTO_INSTALL) {
         let text = text.to_string_lossy();
         return settings::switch(&text).ok_or_else(|| {

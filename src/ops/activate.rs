@@ -6,14 +6,14 @@
 pub mod current;
 pub mod hook;
 
-use std::ffi::OsStr;
+use std::ffi::OsString;
 
 use shims::dirs::Dirs;
-use shims::dispatch::{self, Call, Plan};
+use shims::dispatch::{Call, Plan, Role};
 use shims::environ::{self, Changes, Wanted};
 use shims::locate::Choice;
 use shims::prepare::{self, PrepareError};
-use shims::run;
+use shims::run::{self, RunError};
 
 use super::place;
 use crate::platform::process::Process;
@@ -53,12 +53,8 @@ pub fn environment(
         None => Ok(Environment { choice, wanted: None, changes: environ::leave(vars) }),
         Some(installed) => {
             let request = prepare::Request {
-                installed: &installed,
-                choice: &choice,
-                vars,
-                dirs,
-                program: None,
                 build,
+                ..prepare::Request::new(&installed, &choice, vars, dirs)
             };
             let prepared = prepare::prepare(&request)?;
             let changes = environ::enter(vars, &prepared.wanted, dirs);
@@ -67,32 +63,15 @@ pub fn environment(
     }
 }
 
-/// Why a program is not started.
-#[derive(Debug, thiserror::Error)]
-pub enum ExecError {
-    /// Decided before it was started.
-    #[error(transparent)]
-    Plan(dispatch::Failure),
-    /// The installation of the toolchain failed.
-    #[error("{0}")]
-    Install(String),
-    /// The system did not start it.
-    #[error("{message}")]
-    Start {
-        /// The exit code a shell would give.
-        code: u8,
-        /// Why, in a shell's words.
-        message: String,
-    },
-}
-
-/// Decides what `cuenv exec` runs.
-pub fn plan_exec(
+/// Replaces this process by what `command` names, for `cuenv exec`; returns why that failed. `tell` sees what is about to be
+/// started.
+pub fn exec(
     process: &Process,
     dirs: &Dirs,
     spec: Option<&str>,
-    program: &OsStr,
-) -> Result<Plan, ExecError> {
+    (program, args): (&OsString, &[OsString]),
+    tell: &mut dyn FnMut(&Plan),
+) -> RunError {
     let call = Call {
         dirs,
         vars: process.env(),
@@ -101,13 +80,8 @@ pub fn plan_exec(
         process: std::process::id(),
         spec,
         program,
-        is_shim: false,
+        role: Role::Exec,
+        refused: &[],
     };
-    run::plan(&call).map_err(ExecError::Install)?.map_err(ExecError::Plan)
-}
-
-/// Replaces this process by the program; returns why that failed.
-pub fn exec(plan: &Plan, args: &[std::ffi::OsString]) -> ExecError {
-    let (code, message) = run::start(plan, plan.program.as_os_str(), args);
-    ExecError::Start { code, message }
+    run::run(&call, &|plan| plan.program.clone().into_os_string(), args, tell)
 }

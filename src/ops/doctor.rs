@@ -22,7 +22,7 @@ pub use report::{Report, Style};
 
 use std::path::Path;
 
-use super::launch::{Launch, Request};
+use super::launch::{Launch, Request, State};
 use super::{drift, host};
 use crate::catalog::CatalogError;
 use crate::context::Context;
@@ -83,7 +83,9 @@ pub fn doctor(cx: &Context<'_>, request: &Request) -> Result<Report, Error> {
     findings.extend(found);
     findings.extend(of_project.into_iter().flatten());
     findings.extend(surroundings::check(cx, &view, &host));
-    if let Some(drift) = launch.choice.as_ref().and_then(drift::of) {
+    // A lock that stops the selection has been told.
+    let holds = launch.choice.as_ref().filter(|_| !matches!(launch.state, State::Broken(_)));
+    if let Some(drift) = holds.and_then(drift::of) {
         findings.push(
             Finding::new("lock-drift", Severity::Warning, "the lock does not answer the pin")
                 .proof(format!("`{}`: {}", shims::shown::path(&drift.lock), drift.what))

@@ -4,11 +4,14 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use shims::locate::{Choice, Source};
-use shims::names;
+use shims::lock::Stale;
+use shims::toolchain::{RELOCK, is_name};
 use shims::walk::PinKind;
 
+use super::mend;
+use crate::domain::lock::LockError;
 use crate::domain::target::Target;
-use crate::project::Project;
+use crate::project::{Error, Project};
 
 /// A lock that does not answer the pin beside it.
 #[derive(Clone, Debug, Serialize)]
@@ -18,31 +21,33 @@ pub struct Drift {
     /// What is wrong with it.
     pub what: String,
     /// What mends it.
-    pub fix: &'static str,
+    pub fix: String,
 }
 
 /// Looks at the lock of what chose the toolchain; `None` where it answers, and where there is none.
 pub fn of(choice: &Choice) -> Option<Drift> {
     let Source::Pin(path, PinKind::Cuenv) = &choice.source else { return None };
     // Neither a toolkit nor `system` is ever locked.
-    if shims::hook::is_name(&choice.spec) {
+    if is_name(&choice.spec) {
         return None;
     }
     let project = Project::at(path.parent()?);
-    let answer = |what: String| Drift { lock: project.lock_path(), what, fix: "cuenv lock" };
+    let drift = |what: String, fix: String| Drift { lock: project.lock_path(), what, fix };
+    let stale = |why: Stale| Some(drift(why.to_string(), RELOCK.to_owned()));
     match project.read_lock() {
         Ok(Some(lock)) if !lock.answers(&choice.spec) => {
-            Some(answer(format!("it answers `{}`, and the pin says `{}`", lock.spec, choice.spec)))
+            stale(Stale::Spec { locked: lock.spec, pinned: choice.spec.clone() })
         }
-        Ok(Some(lock)) if !lock.prefix.contains_key(&Target::host()) => {
-            Some(answer(format!("it has no wheels for {}", names::TARGET)))
-        }
+        Ok(Some(lock)) if !lock.prefix.contains_key(&Target::host()) => stale(Stale::Target),
         Ok(_) => None,
         Err(error) => {
             let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
             let what = format!("{error}{}", cause.unwrap_or_default());
-            let fix = "restore `.cuenv.lock`, or remove it and run `cuenv install`";
-            Some(Drift { lock: project.lock_path(), what, fix })
+            let mend = match error {
+                Error::Lock { source: LockError::Newer(_), .. } => mend::newer_lock(),
+                _ => mend::broken_lock(),
+            };
+            Some(drift(what, mend.fix()))
         }
     }
 }

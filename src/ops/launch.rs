@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use shims::environ;
-use shims::locate::{Choice, Installed};
+use shims::locate::Choice;
 use shims::prepare::{self, PrepareError};
 use shims::program::Program;
+use shims::toolchain::Installed;
 use shims::vars::Vars;
 use shims::venv::{Libraries, PythonEnv};
 
@@ -109,12 +110,8 @@ impl Launch {
         let mut libraries = None;
         if let (State::Installed(installed), Some(choice)) = (&state, &choice) {
             let request = prepare::Request {
-                installed,
-                choice,
-                vars: &vars,
-                dirs: &cx.dirs,
                 program: Some(&seen),
-                build: false,
+                ..prepare::Request::new(installed, choice, &vars, &cx.dirs)
             };
             match prepare::prepare(&request) {
                 Ok(prepared) => {

@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use shims::locate::{LocateError, Source};
+use shims::lock::LockFault;
 use shims::names;
 use shims::prepare::PrepareError;
 use shims::quote::word;
@@ -75,8 +76,30 @@ pub fn selection(error: &LocateError) -> Mend {
             Mend::Words(format!("say where it is now: `cuenv link {name} /path/to/toolkit`"))
         }
         LocateError::Default { .. } => Mend::words("set it with `cuenv use --global 12.4+cudnn9`"),
+        LocateError::Lock { fault, .. } => lock(fault),
         LocateError::Activation { .. } => Mend::Command("cuenv install".to_owned()),
     }
+}
+
+/// For a lock that cannot be used.
+pub fn lock(fault: &LockFault) -> Mend {
+    match fault {
+        LockFault::Newer(_) => newer_lock(),
+        LockFault::Conflict => {
+            Mend::words("run `git checkout --ours .cuenv.lock`, then `cuenv lock`")
+        }
+        LockFault::NotALock | LockFault::Read(_) => broken_lock(),
+    }
+}
+
+/// For a lock of a newer cuenv.
+pub fn newer_lock() -> Mend {
+    Mend::words("update cuenv (`cuenv self update`), or ask who wrote the lock to use this one")
+}
+
+/// For a lock that is none.
+pub fn broken_lock() -> Mend {
+    Mend::words("restore it from version control, or remove it and run `cuenv install`")
 }
 
 /// What `use` can write anew it does; what is no text file has to go first, by its owner's hand.

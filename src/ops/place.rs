@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use shims::dirs::Dirs;
-use shims::locate::{self, Choice, Installed, Toolchain};
+use shims::locate::Choice;
+use shims::toolchain::{self, Installed, Toolchain};
 
 use super::selection;
 use crate::context::Context;
@@ -48,7 +49,7 @@ pub fn find(process: &Process, dirs: &Dirs, spec: Option<&str>) -> Result<Place,
 
 /// Finds the toolchain of a choice.
 pub fn of(dirs: &Dirs, choice: Choice) -> Result<Place, Error> {
-    let found = locate::toolchain(dirs, &choice, &mut Vec::new()).map_err(selection::Error)?;
+    let found = toolchain::find(dirs, &choice, &mut Vec::new()).map_err(selection::Error)?;
     match found {
         Toolchain::System => Ok(Place { choice, installed: None }),
         Toolchain::Installed(installed) => Ok(Place { choice, installed: Some(installed) }),

@@ -2,7 +2,7 @@
 //! and one code, and never "no pin".
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::Command;
 
@@ -195,11 +195,71 @@ fn a_lock_that_does_not_answer_the_pin_is_shown() {
     assert_eq!(cuenv(&sandbox, &["current", "--json"]).json()["drift"]["what"], said);
     let ran = cuenv(&sandbox, &["doctor"]);
     assert!(ran.stdout.contains(said) && ran.stdout.contains("cuenv lock"), "{}", ran.stdout);
-    sandbox.write(".cuenv.lock", "nonsense\n");
-    let ran = cuenv(&sandbox, &["current"]).succeeds();
-    assert!(ran.stdout.contains("cannot use the lock"), "{}", ran.stdout);
+    // The bed's own toolchain is what `12.4` means: it runs, and somebody is told.
+    let ran = cuenv(&sandbox, &["exec", "--", "true"]).succeeds();
+    let line = "warning: `[PROJECT]/.cuenv.lock` does not hold: ";
+    assert_eq!(ran.stderr, format!("{line}{said}; using 12.4.1-b (fix: cuenv lock)\n"));
+    let ran = cuenv(&sandbox, &["hook-env", "bash"]).succeeds();
+    assert!(ran.stderr.contains(said), "{}", ran.stderr);
+    for (text, why, fix) in [
+        ("nonsense\n", "it is not a lockfile", "restore it from version control"),
+        ("version = 7\n", "its version 7 is newer", "cuenv self update"),
+        (
+            "<<<<<<< HEAD\n",
+            "it holds the marks of a merge conflict",
+            "git checkout --ours .cuenv.lock",
+        ),
+    ] {
+        sandbox.write(".cuenv.lock", text);
+        let ran = cuenv(&sandbox, &["exec", "--", "true"]).code(125);
+        assert!(ran.stderr.contains(why) && ran.stderr.contains(fix), "{}", ran.stderr);
+        for args in [&["where"][..], &["env"], &["which", "libcudart.so.12"], &["verify"]] {
+            let ran = cuenv(&sandbox, args).code(5);
+            assert!(
+                ran.stderr.contains(why) && ran.stderr.contains(fix),
+                "{args:?}: {}",
+                ran.stderr
+            );
+        }
+        let ran = cuenv(&sandbox, &["hook-env", "bash"]).succeeds();
+        assert!(ran.stderr.contains(why), "{}", ran.stderr);
+        let ran = cuenv(&sandbox, &["current"]).succeeds();
+        assert!(ran.stdout.contains("cannot use the lock"), "{}", ran.stdout);
+        let ran = cuenv(&sandbox, &["doctor"]).code(7);
+        assert_eq!(
+            ran.stdout.matches("cannot use the lock").count(),
+            2,
+            "a link and a finding: {}",
+            ran.stdout
+        );
+        assert!(ran.stdout.contains(fix), "{}", ran.stdout);
+    }
     fs::remove_file(sandbox.project().join(".cuenv.lock")).unwrap();
     assert!(cuenv(&sandbox, &["current", "--json"]).json()["drift"].is_null());
+}
+
+#[test]
+fn no_pin_is_written_that_would_be_ignored() {
+    let sandbox = bed();
+    let mode = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    for bits in [0o777, 0o1777] {
+        mode(&sandbox.project(), bits);
+        let ran = cuenv(&sandbox, &["use", "system"]).code(1);
+        let said =
+            "error: a pin in `[PROJECT]` would be ignored: everybody may write its directory\n";
+        assert!(ran.stderr.starts_with(said), "{}", ran.stderr);
+        assert!(ran.stderr.contains("`chmod o-w [PROJECT]`"), "{}", ran.stderr);
+        assert!(!sandbox.project().join(".cuenv").exists());
+        // The default is a file of the user's own.
+        cuenv(&sandbox, &["use", "--global", "system"]).succeeds();
+    }
+    mode(&sandbox.project(), 0o755);
+    cuenv(&sandbox, &["use", "system"]).succeeds();
+    mode(&sandbox.project().join(".cuenv"), 0o666);
+    let ran = cuenv(&sandbox, &["use", "system"]).code(1);
+    assert!(ran.stderr.contains("`chmod o-w [PROJECT]/.cuenv`"), "{}", ran.stderr);
 }
 
 #[test]

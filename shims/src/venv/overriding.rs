@@ -9,7 +9,7 @@ use super::find::PythonEnv;
 use super::inventory::Supplied;
 use crate::activation::Component;
 use crate::elf::Library;
-use crate::locate::normal;
+use crate::toolchain::normal;
 
 /// Why `override` cannot hold.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -145,6 +145,35 @@ fn a_program_behind_a_script_manager_calls_it_again() {
 }
 
 #[test]
+fn a_script_that_starts_itself_anew_is_not_passed_over() {
+    let bed = Bed::new();
+    // As a wrapper does that sets something up and then runs in it.
+    bed.program(
+        "front/tool",
+        "#!/bin/sh\n[ \"$SET_UP\" ] || { SET_UP=1; export SET_UP; exec tool \"$@\"; }\necho \"front $*\"\n",
+    );
+    bed.program("bin/tool", "#!/bin/sh\necho behind\n");
+    bed.shim("tool");
+    let mut command = limited(&bed, "tool");
+    command.arg("x").env("PATH", path(&bed, &["data/shims", "front", "bin"]));
+    assert_eq!(text(&mut command), "front x\n");
+}
+
+#[test]
+fn a_manager_that_gives_a_bare_name_is_passed_over_all_the_same() {
+    let bed = Bed::new();
+    // As old pyenv does: it finds the shim by its path, and tells it the tool's bare name.
+    let manager =
+        MANAGER.replace("#!/bin/sh", "#!/bin/bash").replace("exec \"$d", "exec -a tool \"$d");
+    bed.program("manager/tool", &manager);
+    bed.program("bin/tool", "#!/bin/sh\necho \"behind $*\"\n");
+    bed.shim("tool");
+    let mut command = limited(&bed, "tool");
+    command.arg("x").env("PATH", path(&bed, &["data/shims", "manager", "bin"]));
+    assert_eq!(text(&mut command), "behind x\n");
+}
+
+#[test]
 fn scripts_that_call_each_other_for_ever_are_shown() {
     let bed = Bed::new();
     bed.shim("one");

@@ -421,6 +421,45 @@ fn a_broken_pin_stops_with_its_place() {
 }
 
 #[test]
+fn a_stale_lock_is_one_line_and_a_broken_one_stops() {
+    let bed = Bed::new();
+    bed.toolchain("12.4.1-abc", "12.4");
+    bed.write("project/.cuenv", "12.4\n");
+    // It calls the shim once more, which says it no second time.
+    bed.program("bin/tool", "#!/bin/sh\necho \"[$CUENV_ACTIVE]\"\n[ -n \"$1\" ] && tool\n:\n");
+    bed.shim("tool");
+    let lock = |head: &str| bed.write("project/.cuenv.lock", head);
+    let run = || {
+        let output = bed.run("tool").arg("again").output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    };
+    let twice = "[12.4.1-abc]\n[12.4.1-abc]\n";
+    let answers =
+        format!("version = 1\nspec = \"12.4\"\nprefix.{} = \"12.4.1-abc\"\n", shims::names::TARGET);
+    lock(&answers);
+    assert_eq!(run(), (0, twice.to_owned(), String::new()));
+    let path = lock(&answers.replace("\"12.4\"", "\"12.3\""));
+    let said = format!(
+        "cuenv: `{}` does not hold: it answers `12.3`, and the pin says `12.4`; using 12.4.1-abc (fix: cuenv lock)\n",
+        path.display()
+    );
+    assert_eq!(run(), (0, twice.to_owned(), said));
+    for (text, why) in [
+        ("nonsense\n".to_owned(), "it is not a lockfile"),
+        (format!("<<<<<<< HEAD\n{answers}"), "it holds the marks of a merge conflict"),
+    ] {
+        lock(&text);
+        let said = format!("cuenv: cannot use the lock `{}`: {why}\n", path.display());
+        assert_eq!(run(), (125, String::new(), said));
+    }
+    // A toolkit has no lock, so none beside its pin means anything.
+    bed.toolchain("site-1", "site");
+    bed.write("project/.cuenv", "site\n");
+    assert_eq!(run().0, 0);
+}
+
+#[test]
 fn it_works_in_a_deleted_directory() {
     let bed = Bed::new();
     bed.program("bin/tool", "#!/bin/sh\necho ran\n");

@@ -124,3 +124,29 @@ fn a_hook_says_it_once_and_goes_on() {
     assert_eq!(said.matches("it belongs to another user").count(), 1, "{output:?}");
     assert_eq!(output.stdout, b"[]\n");
 }
+
+#[test]
+fn a_program_that_others_may_not_run_is_passed_over_as_execvp_does() {
+    let Some(bed) = bed() else { return };
+    // Root's alone, and a script whose interpreter is.
+    bed.program("front/tool", "#!/bin/sh\necho front\n");
+    mode(&bed, "front/tool", 0o744);
+    let interpreter = bed.copy(Path::new("/bin/sh"), "closed");
+    mode(&bed, "closed", 0o700);
+    bed.program("second/tool", &format!("#!{}\necho second\n", interpreter.display()));
+    let path =
+        ["data/shims", "front", "second", "bin"].map(|part| bed.path(part).display().to_string());
+    let run = |path: &[String]| {
+        let mut command = as_me(&bed, "project");
+        command.env("PATH", format!("{}:/usr/bin:/bin", path.join(":")));
+        command.args(["-c", "exec tool"]).output().unwrap()
+    };
+    let ran = run(&path);
+    assert_eq!(String::from_utf8_lossy(&ran.stdout), "[]\n", "{ran:?}");
+    assert_eq!(ran.stderr, b"", "{ran:?}");
+    // With nothing behind them it is their fault, and the first one's.
+    let ran = run(&path[..3]);
+    assert_eq!(ran.status.code(), Some(126), "{ran:?}");
+    let said = format!("cuenv: {}: Permission denied\n", bed.path("front/tool").display());
+    assert_eq!(String::from_utf8_lossy(&ran.stderr), said);
+}

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use shims::dirs::Dirs;
+use shims::dispatch::Plan;
 
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
@@ -33,23 +34,22 @@ pub(crate) fn run(
     args: &Args,
     output: &Output,
 ) -> Result<Exit, Failure> {
-    let (program, rest) = args.command.split_first().expect("clap requires one word");
-    let plan = activate::plan_exec(process, dirs, args.spec.as_deref(), program)?;
-    for note in &plan.notes {
-        output.warn(note);
-    }
-    if plan.choice.is_none() {
-        output.note("no toolchain holds in this directory; running without one");
-    }
-    if output.verbose > 0 {
-        for line in explain(&plan) {
-            output.note(&line);
+    let command = args.command.split_first().expect("clap requires one word");
+    let tell = &mut |plan: &Plan| {
+        plan.notes.iter().for_each(|note| output.warn(note));
+        if plan.choice.is_none() {
+            output.note("no toolchain holds in this directory; running without one");
         }
-    }
-    Err(activate::exec(&plan, rest).into())
+        if output.verbose > 0 {
+            for line in explain(plan) {
+                output.note(&line);
+            }
+        }
+    };
+    Err(activate::exec(process, dirs, args.spec.as_deref(), command, tell).into())
 }
 
-fn explain(plan: &shims::dispatch::Plan) -> Vec<String> {
+fn explain(plan: &Plan) -> Vec<String> {
     let mut lines = Vec::new();
     if let (Some(choice), Some(prepared)) = (&plan.choice, &plan.prepared) {
         let toolchain = prepared.wanted.toolchain.to_string_lossy();

@@ -3,11 +3,12 @@
 use shims::dispatch;
 use shims::locate::LocateError;
 use shims::prepare::PrepareError;
+use shims::run::RunError;
 use shims::spec::Fault;
 
 use super::Failure;
 use crate::cli::exit::Exit;
-use crate::ops::activate::{self, ExecError, hook};
+use crate::ops::activate::{self, hook};
 use crate::ops::{mend, selection, shim};
 use crate::render::formats::Unwritable;
 
@@ -46,19 +47,19 @@ impl From<selection::Error> for Failure {
             LocateError::Wrong { fault: Fault::Component(..), .. }
             | LocateError::Vanished { .. } => Exit::NoMatch,
             LocateError::Wrong { .. } => Exit::Usage,
-            LocateError::Activation { .. } => Exit::Integrity,
+            LocateError::Lock { .. } | LocateError::Activation { .. } => Exit::Integrity,
         };
         Self::new(exit, error).hint(hint)
     }
 }
 
-impl From<ExecError> for Failure {
-    fn from(error: ExecError) -> Self {
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
         let (exit, hint) = match &error {
-            ExecError::Install(_) => (Exit::ShimFailed, None),
-            ExecError::Start { code: 127, .. } => (Exit::NoCommand, None),
-            ExecError::Start { .. } => (Exit::CannotExecute, None),
-            ExecError::Plan(failure) => match failure {
+            RunError::Install(_) => (Exit::ShimFailed, None),
+            RunError::Start { code: 127, .. } => (Exit::NoCommand, None),
+            RunError::Start { .. } => (Exit::CannotExecute, None),
+            RunError::Plan(failure) => match failure {
                 dispatch::Failure::NoCommand(_) => (Exit::NoCommand, None),
                 dispatch::Failure::NotExecutable(_) => (Exit::CannotExecute, None),
                 dispatch::Failure::Locate(error) => {

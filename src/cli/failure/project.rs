@@ -2,6 +2,7 @@
 
 use shims::names::PIN_FILE;
 use shims::quote::word;
+use shims::walk::{Ignored, Notice};
 
 use super::Failure;
 use crate::cli::exit::Exit;
@@ -16,11 +17,12 @@ impl From<project::Error> for Failure {
         match &error {
             E::Pin { .. } => Self::new(Exit::Usage, error)
                 .hint("write it anew with `cuenv use 12.4+cudnn9`, for example"),
-            E::Lock { source: LockError::Newer(_), .. } => Self::new(Exit::Integrity, error).hint(
-                "update cuenv (`cuenv self update`), or ask who wrote the lock to use this one",
-            ),
-            E::Lock { .. } => Self::new(Exit::Integrity, error)
-                .hint("restore it from version control, or remove it and run `cuenv install`"),
+            E::Lock { source: LockError::Newer(_), .. } => {
+                Self::new(Exit::Integrity, error).hint(mend::newer_lock().advice())
+            }
+            E::Lock { .. } => {
+                Self::new(Exit::Integrity, error).hint(mend::broken_lock().advice())
+            }
             E::TooLarge { path, .. } | E::Unreadable { path, .. } if path.ends_with(PIN_FILE) => {
                 let hint = mend::pin_away(path).advice();
                 Self::new(Exit::Usage, error).hint(hint)
@@ -51,6 +53,18 @@ impl From<pin::Error> for Failure {
                     None => format!("adopt it with `cuenv link {name} /path/to/toolkit`"),
                 };
                 Self::new(Exit::NoMatch, error).hint(hint)
+            }
+            E::Ignored(Notice { ref path, reason }) => {
+                let directory = path.parent().unwrap_or(path);
+                let hint = match reason {
+                    Ignored::WritableDirectory => format!(
+                        "if it is yours, `chmod o-w {}`; else pin a directory of your own in it",
+                        word(directory)
+                    ),
+                    Ignored::WritableFile => format!("run `chmod o-w {}`", word(path)),
+                    _ => "pin a directory of your own".to_owned(),
+                };
+                Self::new(Exit::Failed, error).hint(hint)
             }
             E::NoDirectory | E::Io(_) => Self::new(Exit::Failed, error),
         }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use shims::dirs::Dirs;
 use shims::environ;
-use shims::locate::Choice;
+use shims::locate::{Choice, LocateError};
 use shims::prepare;
 
 use super::Error;
@@ -156,7 +156,11 @@ impl Report {
     fn describe(&mut self, process: &Process, dirs: &Dirs, choice: &Choice) -> Result<(), Error> {
         let installed = match place::of(dirs, choice.clone()) {
             Ok(place) => place.installed,
-            Err(place::Error::Missing(_)) => None,
+            // What is wrong with the lock is told as such.
+            Err(
+                place::Error::Selection(selection::Error(LocateError::Lock { .. }))
+                | place::Error::Missing(_),
+            ) => None,
             Err(error) => return Err(error.into()),
         };
         let Some(installed) = installed else { return Ok(()) };
@@ -164,14 +168,7 @@ impl Report {
         self.prefix = Some(installed.prefix.clone());
         self.locked = installed.locked;
         let vars = process.env();
-        let request = prepare::Request {
-            installed: &installed,
-            choice,
-            vars,
-            dirs,
-            program: None,
-            build: false,
-        };
+        let request = prepare::Request::new(&installed, choice, vars, dirs);
         if let Ok(rule) = prepare::rule(vars, choice, dirs) {
             let (name, because) = (rule.policy.name().to_owned(), rule.source.to_string());
             self.policy = Some(Policy { name, because });
