@@ -5,6 +5,7 @@ mod report;
 mod reuse;
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -21,12 +22,13 @@ use crate::domain::target::Target;
 use crate::platform::flock::Flock;
 use crate::platform::fs::{Staging, symlink_atomic};
 use crate::platform::http::Http;
+use crate::platform::thread;
 use crate::store::{How, Ingested, Place, Store, WheelSource};
 use crate::{index, prefix, store};
 
-/// Wheels that are fetched at once when nobody says otherwise: enough to fill a link and two cores, few enough not to
+/// Wheels that are fetched at once when nobody says otherwise: one a core, enough to fill a link, few enough not to
 /// starve each other on a slow line.
-const JOBS: usize = 4;
+const JOBS: RangeInclusive<usize> = 4..=8;
 
 /// Why a toolchain could not be installed.
 #[derive(Debug, thiserror::Error)]
@@ -240,7 +242,8 @@ pub fn refetch(
 }
 
 fn options(cx: &Context<'_>) -> store::Options {
-    store::Options { jobs: cx.settings.jobs.unwrap_or(JOBS) }
+    let usual = || thread::cores().clamp(*JOBS.start(), *JOBS.end());
+    store::Options { jobs: cx.settings.jobs.unwrap_or_else(usual) }
 }
 
 /// Returns the prefix when it is there and whole.

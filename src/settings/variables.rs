@@ -54,7 +54,10 @@ pub const VARIABLES: &[Variable] = &[
         "CUENV_STORE_BELOW",
         "Data directories of other cuenvs, separated by colons, whose wheels are used and never changed",
     ),
-    variable("CUENV_JOBS", "How many wheels are worked on at the same time"),
+    variable(
+        "CUENV_JOBS",
+        "How many wheels are worked on at the same time (unset: one a core, 4 to 8)",
+    ),
     variable(
         "CUENV_REUSE",
         "`0`: fetch wheels also where a venv or uv's cache holds them unpacked",
