@@ -18,6 +18,7 @@ pub mod loader;
 pub mod maps;
 pub mod pip;
 pub mod process;
+pub mod read;
 pub mod tarball;
 pub mod thread;
 pub mod zip;

@@ -20,6 +20,7 @@ use crate::domain::digest::Digest;
 use crate::domain::layout::Layout;
 use crate::domain::lock::{Lock, LockError};
 use crate::platform::fs::{rewrite, try_writing, write_atomic};
+use crate::platform::read;
 
 /// Locks are some kilobytes; this bounds what a hostile clone can make cuenv read.
 const MAX_LOCK: u64 = 4 << 20;
@@ -159,7 +160,7 @@ impl Project {
 
     /// The bytes of the lock, whatever they say; [`Self::check_writable`] has bounded them.
     pub fn lock_bytes(&self) -> Option<Vec<u8>> {
-        self.lock_path().is_file().then(|| fs::read(self.lock_path()).ok()).flatten()
+        read::bytes(&self.lock_path()).ok()
     }
 
     /// Reads the lock; `None` when there is none.
@@ -188,7 +189,7 @@ impl Project {
     pub fn remember(&self, layout: &Layout) -> Result<(), Error> {
         let bytes = self.directory.as_os_str().as_bytes();
         let entry = layout.projects().join(Digest::of(bytes).short());
-        if fs::read(&entry).is_ok_and(|known| known == bytes) {
+        if read::bytes(&entry).is_ok_and(|known| known == bytes) {
             return Ok(());
         }
         Ok(write_atomic(&entry, bytes)?)
@@ -201,7 +202,7 @@ pub fn known(layout: &Layout) -> Vec<Project> {
     let Ok(entries) = fs::read_dir(layout.projects()) else { return Vec::new() };
     let mut projects: Vec<Project> = entries
         .filter_map(|entry| {
-            let path = OsString::from_vec(fs::read(entry.ok()?.path()).ok()?);
+            let path = OsString::from_vec(read::bytes(&entry.ok()?.path()).ok()?);
             let project = Project::at(Path::new(&path));
             // A link whose target is not mounted just now is there.
             let gone = match fs::symlink_metadata(project.pin_path()) {

@@ -37,6 +37,7 @@ use crate::domain::digest::Digest;
 use crate::domain::layout::Layout;
 use crate::domain::receipt::{self, Entry, Receipt};
 use crate::platform::http::Url;
+use crate::platform::read;
 
 /// Where a wheel can be had.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,7 +131,7 @@ impl Store {
 }
 
 fn read_receipt(entry: &Path) -> Result<Receipt, Error> {
-    let text = fs::read_to_string(entry.join(receipt::NAME)).map_err(Error::Store)?;
+    let text = read::text(&entry.join(receipt::NAME)).map_err(Error::Store)?;
     Receipt::parse(&text)
         .map_err(|error| Error::Entry { path: entry.to_owned(), fault: error.to_string() })
 }

@@ -100,6 +100,35 @@ fn no_module_names_a_higher_floor() {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
+/// Whatever is read may be a FIFO by now: `platform::read` opens it so that nothing blocks.
+#[test]
+fn files_are_read_through_one_door() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = Vec::new();
+    rust_files(&root.join("src"), &mut files);
+    let mut faults = Vec::new();
+    for path in &files {
+        let relative = path.strip_prefix(root).unwrap().display().to_string();
+        // What `maps.rs` reads is the kernel's.
+        let is_apart = ["src/platform/read.rs", "src/platform/maps.rs"].contains(&&*relative);
+        if is_apart || relative.ends_with("tests.rs") {
+            continue;
+        }
+        let text = fs::read_to_string(path).unwrap();
+        // Tests stand at the foot of a file.
+        let code = text.split("#[cfg(test)]\nmod ").next().unwrap();
+        for (number, line) in code.lines().enumerate() {
+            let reads = ["fs::read(", "fs_err::read(", "read_to_string(\"", "fs::read_to_string("];
+            let opens = line.contains("File::open(") && !line.contains("ElfFile::open(");
+            if (opens || reads.iter().any(|call| line.contains(call))) && !line.contains("\"/proc/")
+            {
+                faults.push(format!("{relative}:{}: {}", number + 1, line.trim()));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
 #[test]
 fn the_scan_sees_every_form_of_naming() {
     let text = "use crate::cli::exit;\n// crate::ops\nuse crate::{store::Store, ops};\nfn f() -> crate::r#index::X {}\n";

@@ -1,7 +1,8 @@
-//! Kept answers: one file each, a line of JSON about the answer and then its body.
+//! Kept answers: one file each, a line of JSON about the answer and then its body; before both, the sha256 of it all.
 //!
-//! A file is written beside its final name and renamed, so that a reader sees the old answer or the new one. What
-//! cannot be read, for whatever reason, counts as not kept.
+//! A file is written beside its final name and renamed, so that a reader sees the old answer or the new one. Nothing is
+//! flushed to the disk: what a power cut has shortened does not match its sha256. What cannot be read, for whatever reason,
+//! counts as not kept.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::digest::Digest;
 use crate::platform::http::{Response, Url, safe_url};
+use crate::platform::read;
 
 /// Raised when the form of the files changes; other numbers count as not kept.
 const FORM: u32 = 1;
@@ -67,7 +69,7 @@ impl Cache {
     }
 
     pub(super) fn listing(&self, url: &Url) -> Option<Cached> {
-        let text = fs_err::read_to_string(self.listing_file(url)).ok()?;
+        let text = kept(&self.listing_file(url))?;
         let (head, body) = text.split_once('\n')?;
         let head: Head = serde_json::from_str(head).ok()?;
         (head.form == FORM).then(|| Cached {
@@ -95,7 +97,7 @@ impl Cache {
     }
 
     pub(super) fn metadata(&self, digest: &Digest) -> Option<String> {
-        fs_err::read_to_string(self.metadata_file(digest)).ok()
+        kept(&self.metadata_file(digest))
     }
 
     pub(super) fn keep_metadata(&self, digest: &Digest, text: &str) {
@@ -114,12 +116,22 @@ impl Cache {
     }
 }
 
+/// Reads a file of the cache.
+fn kept(path: &Path) -> Option<String> {
+    let mut text = read::text(path).ok()?;
+    let (sum, body) = text.split_once('\n')?;
+    let whole = sum.parse().is_ok_and(|sum: Digest| sum == Digest::of(body.as_bytes()));
+    let start = sum.len() + 1;
+    whole.then(|| text.split_off(start))
+}
+
 /// Writes a file of the cache. A failure is no failure: a cache that cannot be written, in a read-only home or on a
 /// full disk, costs time and nothing else.
 fn keep(path: &Path, text: &str) {
     let directory = path.parent().unwrap_or(Path::new("."));
     let _ = fs_err::create_dir_all(directory).and_then(|()| {
         let mut file = tempfile::NamedTempFile::new_in(directory)?;
+        writeln!(file, "{}", Digest::of(text.as_bytes()))?;
         file.write_all(text.as_bytes())?;
         file.persist(path)?;
         Ok(())

@@ -12,6 +12,7 @@ use std::path::Path;
 use crate::domain::digest::Digest;
 use crate::domain::listing::{Location, MetadataFile, WheelFile};
 use crate::platform::http::{ByteRange, Error as HttpError, Http, Response, Url, safe_url};
+use crate::platform::read;
 
 use super::Error;
 use super::zip_tail::{self, Source};
@@ -70,9 +71,9 @@ fn beside(http: &Http, wheel: &Url, promised: MetadataFile) -> Result<Option<Str
 }
 
 fn from_file(path: &Path, wheel: &WheelFile) -> Result<Vec<u8>, Error> {
-    let file = fs_err::File::open(path)?;
+    let file = read::open(path)?;
     let size = file.metadata()?.len();
-    let mut source = FileSource { file: file.into_parts().0 };
+    let mut source = FileSource { file };
     member(&mut source, size, wheel, is_metadata)
 }
 

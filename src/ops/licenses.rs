@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::place;
 use crate::context::Context;
+use crate::platform::read;
 
 /// Why they cannot be shown.
 #[derive(Debug, thiserror::Error)]
@@ -57,7 +58,7 @@ pub fn licenses(cx: &Context<'_>, spec: Option<&str>, list: bool) -> Result<Repo
         .into_iter()
         .map(|path| {
             let component = path.strip_prefix(&root).unwrap_or(&path).display().to_string();
-            let text = String::from_utf8_lossy(&fs::read(&path)?).into_owned();
+            let text = String::from_utf8_lossy(&read::bytes(&path)?).into_owned();
             Ok(License { component, path, text })
         })
         .collect::<std::io::Result<_>>()?;

@@ -16,6 +16,7 @@ use crate::context::Context;
 use crate::domain::installation::{Installation, InstallationError, without_marked_lines};
 use crate::domain::layout::Layout;
 use crate::platform::fs::rewrite;
+use crate::platform::read;
 use crate::render::rc;
 
 /// What to leave in place.
@@ -75,7 +76,7 @@ pub enum Error {
 pub fn installation(cx: &Context<'_>) -> Result<Installation, Error> {
     let receipt = cx.layout.install_receipt();
     let exe = cx.process.exe().unwrap_or(Path::new("cuenv")).to_owned();
-    let text = match fs::read_to_string(&receipt) {
+    let text = match read::text(&receipt) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Err(Error::NotOurs { exe, receipt });
@@ -141,7 +142,7 @@ pub fn uninstall(cx: &Context<'_>, request: Request) -> Result<Report, Error> {
 
 /// The bytes of a start-up file; none where there is no file that can be read.
 fn start_up_text(path: &Path) -> Option<Vec<u8>> {
-    fs::metadata(path).is_ok_and(|seen| seen.is_file()).then(|| fs::read(path).ok()).flatten()
+    read::bytes(path).ok()
 }
 
 /// The start-up files that `cuenv hook SHELL --install` writes to.

@@ -22,6 +22,7 @@ use crate::domain::installation::{Installation, Origin};
 use crate::platform::child::{How, run_limited};
 use crate::platform::fs::{Staging, write_atomic, write_program};
 use crate::platform::http::{self, Http};
+use crate::platform::read;
 use crate::platform::tarball::{self, TarError};
 
 const PROGRAMS: [&str; 2] = ["cuenv-shim", "cuenv"];
@@ -105,8 +106,8 @@ pub fn update(cx: &Context<'_>, request: &Request) -> Result<Report, Error> {
     let current = env!("CARGO_PKG_VERSION").to_owned();
     let (version, bytes) = if let Some(file) = &request.from {
         let path = cx.cwd().join(file);
-        let bytes = fs::read(&path)?;
-        let sums = fs::read_to_string(path.with_file_name("SHA256SUMS"))?;
+        let bytes = read::bytes(&path)?;
+        let sums = read::text(&path.with_file_name("SHA256SUMS"))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         check(&name, &bytes, &sums, &path.with_file_name("SHA256SUMS").display().to_string())?;
         (None, bytes)
@@ -156,7 +157,7 @@ fn text(http: &Http, place: &str) -> Result<String, Error> {
 fn fetch(http: &Http, place: &str, limit: u64) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     if let Some(path) = place.strip_prefix("file://") {
-        fs::File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
+        read::open(Path::new(path))?.take(limit + 1).read_to_end(&mut bytes)?;
     } else {
         let url = Http::url(place)?;
         // The list of digests comes from the same place, so whoever can change one can change the other.
@@ -234,22 +235,22 @@ fn replace(cx: &Context<'_>, found: &Installation, fresh: &Path) -> Result<(), E
     let previous = cx.layout.data().join("previous");
     for program in PROGRAMS {
         let place = found.bin.join(program);
-        if let Ok(old) = fs::read(&place) {
+        if let Ok(old) = read::bytes(&place) {
             write_program(&previous.join(program), &old)?;
         }
-        write_program(&place, &fs::read(fresh.join(program))?)?;
+        write_program(&place, &read::bytes(&fresh.join(program))?)?;
     }
     // The links in `shims/` lead to a copy of their own.
     let copy = cx.layout.data().join("bin").join("cuenv-shim");
     if copy.is_file() {
-        write_program(&copy, &fs::read(fresh.join("cuenv-shim"))?)?;
+        write_program(&copy, &read::bytes(&fresh.join("cuenv-shim"))?)?;
     }
     Ok(())
 }
 
 fn record(cx: &Context<'_>, version: &str) -> Result<(), Error> {
     let path = cx.layout.install_receipt();
-    let text = fs::read_to_string(&path)?;
+    let text = read::text(&path)?;
     let lines = text.lines().map(|line| {
         if line.starts_with("version ") {
             format!("version {version}\n")

@@ -11,6 +11,7 @@ use shims::dirs::Dirs;
 use shims::names;
 
 use crate::platform::fs::{symlink_atomic, write_program};
+use crate::platform::read;
 
 /// What has a shim unless the user says otherwise.
 pub const DEFAULT: [&str; 5] = ["python", "python3", "torchrun", "nvcc", "ptxas"];
@@ -203,8 +204,8 @@ fn place_binary(dirs: &Dirs, exe: Option<&Path>) -> Result<(), Error> {
         _ if place.is_file() => return Ok(()),
         other => return Err(Error::NoBinary(other.unwrap_or(place))),
     };
-    let bytes = fs::read(&source)?;
-    if fs::read(&place).is_ok_and(|there| there == bytes) {
+    let bytes = read::bytes(&source)?;
+    if read::bytes(&place).is_ok_and(|there| there == bytes) {
         return Ok(());
     }
     write_program(&place, &bytes)?;

@@ -7,6 +7,7 @@ use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
 
+use super::read;
 use crate::domain::elf::ReadAt;
 
 const BLOCK: usize = 16 * 1024;
@@ -16,20 +17,16 @@ const KEPT: usize = 8;
 /// An open regular file.
 #[derive(Debug)]
 pub struct ElfFile {
-    file: fs_err::File,
+    file: std::fs::File,
     size: u64,
     identity: (u64, u64),
     blocks: RefCell<Vec<(u64, Vec<u8>)>>,
 }
 
 impl ElfFile {
-    /// Opens `path`. Anything but a regular file is refused: reading a pipe or a device could block for ever.
+    /// Opens `path`, which must be a regular file.
     pub fn open(path: &Path) -> io::Result<Self> {
-        // The kind is asked first, since the mere opening of a pipe may block.
-        if !fs_err::metadata(path)?.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-        }
-        let file = fs_err::File::open(path)?;
+        let file = read::open(path)?;
         let metadata = file.metadata()?;
         let identity = (metadata.dev(), metadata.ino());
         Ok(Self { file, size: metadata.len(), identity, blocks: RefCell::default() })
@@ -43,7 +40,7 @@ impl ElfFile {
     fn load(&self, start: u64) -> Option<Vec<u8>> {
         let length = usize::try_from(self.size.checked_sub(start)?).map_or(BLOCK, |n| n.min(BLOCK));
         let mut block = vec![0; length];
-        self.file.file().read_exact_at(&mut block, start).ok()?;
+        self.file.read_exact_at(&mut block, start).ok()?;
         Some(block)
     }
 }
@@ -58,7 +55,7 @@ impl ReadAt for ElfFile {
             return false;
         }
         if into.len() >= BLOCK {
-            return self.file.file().read_exact_at(into, offset).is_ok();
+            return self.file.read_exact_at(into, offset).is_ok();
         }
         let mut blocks = self.blocks.borrow_mut();
         let mut done = 0;

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use fs_err as fs;
 
-use super::identity;
+use super::{identity, read};
 
 /// A lock file of another host that was not touched for this long has no owner any more.
 pub const ABANDONED: Duration = Duration::from_mins(1);
@@ -162,7 +162,7 @@ fn is_named(file: &fs::File, path: &Path) -> bool {
 
 fn read_owner(path: &Path) -> Option<Owner> {
     let mut text = String::new();
-    fs::File::open(path).ok()?.take(512).read_to_string(&mut text).ok()?;
+    read::open(path).ok()?.take(512).read_to_string(&mut text).ok()?;
     Owner::parse(&text)
 }
 

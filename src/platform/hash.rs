@@ -5,11 +5,12 @@ use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
+use super::read;
 use crate::domain::digest::Digest;
 
 /// Returns size and sha256 of a file; `seen` is told of every piece that was read.
 pub fn file(path: &Path, seen: &dyn Fn(u64)) -> io::Result<(u64, Digest)> {
-    let mut file = fs_err::File::open(path)?;
+    let mut file = read::open(path)?;
     let mut hash = Sha256::new();
     let mut block = vec![0; 256 * 1024];
     let mut size = 0;

@@ -18,6 +18,7 @@ use crate::domain::host::{Host, HostGpu, Probe};
 use crate::domain::manifest::gpu::Kind;
 use crate::domain::version::{Version, VersionError};
 use crate::platform::process::Process;
+use crate::platform::read;
 
 use children::candidates;
 pub use fabric::fabric;
@@ -89,7 +90,7 @@ impl<'a> Place<'a> {
     /// Reads a small file; one that is absent, unreadable or not text has no facts.
     fn read(&self, absolute: &str) -> Option<(String, Via)> {
         let path = self.path(absolute);
-        let text = fs_err::read_to_string(&path).ok()?;
+        let text = read::text(&path).ok()?;
         Some((text, Via::File(path.display().to_string())))
     }
 }

@@ -8,6 +8,8 @@ use std::path::Path;
 
 use fs_err as fs;
 
+use super::read;
+
 /// How a file came into place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum How {
@@ -46,9 +48,9 @@ pub fn place(from: &Path, to: &Path) -> io::Result<How> {
 
 /// Copies `from` to `to`, sharing the blocks where the file system can.
 pub fn copy(from: &Path, to: &Path) -> io::Result<How> {
-    let source = fs::File::open(from)?;
+    let source = read::open(from)?;
     let target = fs::OpenOptions::new().write(true).create_new(true).open(to)?;
-    let how = if rustix::fs::ioctl_ficlone(target.file(), source.file()).is_ok() {
+    let how = if rustix::fs::ioctl_ficlone(target.file(), &source).is_ok() {
         How::Reflink
     } else {
         // `io::copy` uses copy_file_range, which stays inside the kernel.

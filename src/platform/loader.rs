@@ -10,6 +10,7 @@ use crate::domain::elf::{Elf, Import};
 use crate::domain::loader::{Cache, Files, Host, Object, Opened, from_diagnostics};
 use crate::domain::target::Target;
 use crate::platform::elf_file::ElfFile;
+use crate::platform::read;
 
 /// The real file system; every file is read once.
 #[derive(Debug, Default)]
@@ -94,7 +95,7 @@ pub fn is_secure(program: &Path) -> bool {
 /// its distribution compiled in and the CPU levels it recognises. It loads nothing for that.
 pub fn probe_host(target: Target) -> Host {
     let quiet = from_diagnostics("", target, Cache::default());
-    let cache = fs_err::read("/etc/ld.so.cache")
+    let cache = read::bytes(Path::new("/etc/ld.so.cache"))
         .map(|bytes| Cache::parse(&bytes, quiet.machine))
         .unwrap_or_default();
     let mut command = Command::new(&quiet.interpreter);

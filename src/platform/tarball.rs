@@ -6,7 +6,7 @@
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use fs_err::File;
+use super::read;
 
 /// Wheels are compressed already; the lowest level finds that out quickest.
 const LEVEL: i32 = 1;
@@ -101,7 +101,7 @@ pub fn read<E: From<TarError>>(
 ) -> Result<(), E> {
     let shown = path.display().to_string();
     let fail = |source| TarError::Read { path: shown.clone(), source };
-    let mut file = File::open(path).map_err(fail)?;
+    let mut file = read::open(path).map_err(fail)?;
     let mut head = [0; 4];
     let got = file.read(&mut head).map_err(fail)?;
     io::Seek::rewind(&mut file).map_err(fail)?;

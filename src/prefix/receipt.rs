@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use fs_err as fs;
 use serde::{Deserialize, Serialize};
 
 use super::Error;
 use crate::domain::digest::Digest;
 use crate::domain::target::Target;
+use crate::platform::read;
 
 /// The directory of cuenv's own files inside a prefix.
 pub const FOLDER: &str = ".cuenv";
@@ -64,7 +64,7 @@ impl Receipt {
     /// Reads the receipt of the prefix at `prefix`.
     pub fn read(prefix: &Path) -> Result<Self, Error> {
         let fail = |source| Error::Receipt { path: prefix.to_owned(), source };
-        let text = fs::read_to_string(prefix.join(PATH)).map_err(fail)?;
+        let text = read::text(&prefix.join(PATH)).map_err(fail)?;
         serde_json::from_str(&text).map_err(|error| fail(error.into()))
     }
 }

@@ -11,6 +11,7 @@ use super::{Error, Receipt, build};
 use crate::domain::layout::Layout;
 use crate::domain::receipt::Entry;
 use crate::platform::fs::Aside;
+use crate::platform::read;
 
 /// One path of a prefix that differs from its plan.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -39,7 +40,7 @@ pub fn check(
                 Ok(_) => Some("points elsewhere"),
                 Err(_) => Some("is missing"),
             },
-            Step::Text(text) => match fs::read_to_string(&at) {
+            Step::Text(text) => match read::text(&at) {
                 Ok(found) if found == *text => None,
                 Ok(_) => Some("has other bytes"),
                 Err(_) => Some("is missing"),

@@ -20,6 +20,7 @@ use crate::platform::checkpoint::checkpoint;
 use crate::platform::flock::Owner;
 use crate::platform::identity;
 use crate::platform::inflate::Boundary;
+use crate::platform::read::text;
 use crate::platform::zip::{Member, Method};
 
 /// The note's name inside a staging directory.
@@ -170,7 +171,7 @@ fn state(text: &str) -> Option<Sha256> {
 
 /// Reads the note of a staging directory, when there is a whole one.
 pub(super) fn read(folder: &Path) -> Option<Progress> {
-    parse(&fs::read_to_string(folder.join(NAME)).ok()?)
+    parse(&text(&folder.join(NAME)).ok()?)
 }
 
 /// Returns the directories in `tmp` that were staged for this digest, with their notes, the furthest first.

@@ -4,7 +4,7 @@
 //! then says that they were inflated and, after a cut, kept as they should be. Hashing gigabytes a second time would
 //! say the same once more. Without a promise the members are hashed and compared with RECORD.
 
-use std::io::{self, Read as _};
+use std::io::{self};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
@@ -17,6 +17,7 @@ use super::unpack::Fault;
 use crate::domain::digest::Digest;
 use crate::platform::bulk::{Bulk, Pace};
 use crate::platform::inflate::WINDOW;
+use crate::platform::read::open;
 use crate::platform::zip::Member;
 
 /// One member on its way to the disk.
@@ -95,11 +96,11 @@ impl Sink {
 
     /// Takes over a file that is finished.
     pub(super) fn read_whole(&mut self, size: u64) -> io::Result<()> {
-        let mut file = fs::File::open(&self.path)?;
+        let mut file = open(&self.path)?;
         self.read_again(&mut file, size).map(drop)
     }
 
-    fn read_again(&mut self, file: &mut fs::File, size: u64) -> io::Result<Vec<u8>> {
+    fn read_again(&mut self, file: &mut impl io::Read, size: u64) -> io::Result<Vec<u8>> {
         let mut block = vec![0; 256 * 1024];
         let mut tail: Vec<u8> = Vec::new();
         let mut left = size;

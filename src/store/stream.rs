@@ -7,11 +7,10 @@
 
 use std::io::{self, BufRead, Read, Seek as _, SeekFrom};
 
-use fs_err as fs;
-
 use super::error::{Error, FetchError};
 use super::{Place, WheelSource};
 use crate::platform::http::{self, Backoff, ByteRange, Http, safe_url};
+use crate::platform::read;
 use crate::progress::Task;
 
 /// Bytes read from the source at a time.
@@ -105,7 +104,7 @@ impl<'a> Stream<'a> {
         };
         match place {
             Place::File(path) => {
-                let mut file = fs::File::open(path).map_err(|e| Failed::Place(e.into()))?;
+                let mut file = read::open(path).map_err(|e| Failed::Place(e.into()))?;
                 if self.size.is_none() {
                     self.size = file.metadata().ok().map(|metadata| metadata.len());
                 }

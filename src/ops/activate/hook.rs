@@ -12,6 +12,7 @@ use shims::names;
 
 use crate::platform::fs::{rewrite, write_atomic};
 use crate::platform::process::Process;
+use crate::platform::read;
 use crate::render::{rc, shells};
 
 /// Returns the text that a shell evaluates when it starts.
@@ -86,7 +87,7 @@ pub fn edit(process: &Process, dirs: &Dirs, shell: Shell, install: bool) -> Resu
     }
     if shell == Shell::Nu {
         // The whole file is the hook.
-        return match (install, fs::read(&file)) {
+        return match (install, read::bytes(&file)) {
             (true, before) => {
                 let after = text(process, dirs, shell, false);
                 let changed = !before.is_ok_and(|before| before == after);
@@ -103,7 +104,7 @@ pub fn edit(process: &Process, dirs: &Dirs, shell: Shell, install: bool) -> Resu
     let before = match fs::metadata(&file) {
         // A FIFO or device would block, or be replaced.
         Ok(seen) if !seen.is_file() => return Err(Error::NotAFile(file)),
-        Ok(_) => fs::read(&file)?,
+        Ok(_) => read::bytes(&file)?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         Err(error) => return Err(error.into()),
     };
