@@ -2,12 +2,17 @@
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, Write as _};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, SystemTime};
 
 use fs_err as fs;
 use fs_err::os::unix::fs::OpenOptionsExt as _;
+
+use super::checkpoint::checkpoint;
+use super::identity;
 
 static SERIAL: AtomicU32 = AtomicU32::new(0);
 
@@ -34,22 +39,9 @@ pub fn maker(name: &str) -> Option<u32> {
 /// which cuenv would not trust as a pin.
 const NEW_FILE: u32 = 0o664;
 
-/// Replaces the file at `path` by `bytes`, in one step.
+/// Replaces the file at `path` by `bytes`, in one step; a power cut leaves the old bytes or the new ones.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let parent = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(parent)?;
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let staged = parent.join(unique(&format!(".{name}")));
-    let write = || {
-        let mut options = fs::OpenOptions::new();
-        let mut file = options.write(true).create_new(true).mode(NEW_FILE).open(&staged)?;
-        file.write_all(bytes)?;
-        file.sync_data()?;
-        fs::rename(&staged, path)
-    };
-    write().inspect_err(|_| {
-        let _ = fs::remove_file(&staged);
-    })
+    replace(path, bytes, &|_| Ok(()))
 }
 
 /// Replaces the bytes of somebody's own file in one step: through a link, so that a start-up file that is one (dotfiles in
@@ -65,32 +57,119 @@ pub fn rewrite(path: &Path, bytes: &[u8]) -> io::Result<()> {
         Err(error) => return Err(error),
     };
     let Ok(before) = fs::metadata(&real) else { return write_atomic(&real, bytes) };
-    let staged = real.with_file_name(unique(".rewrite"));
-    let write = || {
-        write_atomic(&staged, bytes)?;
-        let _ = std::os::unix::fs::chown(&staged, Some(before.uid()), Some(before.gid()));
-        fs::set_permissions(&staged, before.permissions())?;
-        fs::rename(&staged, &real)
-    };
-    write().inspect_err(|_| {
-        let _ = fs::remove_file(&staged);
+    replace(&real, bytes, &|file| {
+        let _ = std::os::unix::fs::fchown(file, Some(before.uid()), Some(before.gid()));
+        file.set_permissions(before.permissions())
     })
 }
 
 /// Replaces the program at `path` by `bytes`, in one step: whoever starts it meanwhile runs the old or the new one.
 pub fn write_program(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let fresh = path.with_file_name(unique(".program"));
-    write_atomic(&fresh, bytes)?;
-    fs::set_permissions(&fresh, std::fs::Permissions::from_mode(0o755))?;
-    fs::rename(&fresh, path)
+    replace(path, bytes, &|file| file.set_permissions(std::fs::Permissions::from_mode(0o755)))
+}
+
+/// Writes a new file, lets `finish` give it its mode, sees to it that the disk has it, and puts it in the place of what is
+/// at `path`. Where the file system has files without a name, a process that is killed meanwhile leaves nothing.
+fn replace(
+    path: &Path,
+    bytes: &[u8],
+    finish: &dyn Fn(&std::fs::File) -> io::Result<()>,
+) -> io::Result<()> {
+    let parent = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(parent)?;
+    let stem = staged_stem(path);
+    clear_left_overs(parent, &stem);
+    let staged = parent.join(unique(&stem));
+    let fill = |file: &mut std::fs::File| {
+        file.write_all(bytes)?;
+        finish(file)?;
+        file.sync_data()
+    };
+    match nameless(parent) {
+        Some(mut file) => {
+            fill(&mut file)?;
+            checkpoint("file-written");
+            // Where nothing is to be replaced, the file gets its name at once.
+            if give_name(&file, path).is_ok() {
+                return Ok(());
+            }
+            match give_name(&file, &staged) {
+                Ok(()) => {}
+                // Without /proc, which leads to a file that has no name.
+                Err(_) => write_named(&staged, &fill)?,
+            }
+        }
+        None => write_named(&staged, &fill)?,
+    }
+    checkpoint("file-named");
+    fs::rename(&staged, path).inspect_err(|_| {
+        let _ = fs::remove_file(&staged);
+    })
+}
+
+fn write_named(
+    staged: &Path,
+    fill: &dyn Fn(&mut std::fs::File) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut options = fs::OpenOptions::new();
+    let file = options.write(true).create_new(true).mode(NEW_FILE).open(staged)?;
+    let (mut file, _) = file.into_parts();
+    fill(&mut file).inspect_err(|_| {
+        let _ = fs::remove_file(staged);
+    })
+}
+
+/// Opens a file in `directory` that has no name and goes with its last handle; `None` where there is no such thing (NFS).
+fn nameless(directory: &Path) -> Option<std::fs::File> {
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    rustix::fs::open(directory, flags, Mode::from_raw_mode(NEW_FILE)).ok().map(Into::into)
+}
+
+/// Names a file of [`nameless`]; fails where that name is taken.
+fn give_name(file: &std::fs::File, path: &Path) -> io::Result<()> {
+    use rustix::fs::{AtFlags, CWD};
+    let open = format!("/proc/self/fd/{}", file.as_raw_fd());
+    Ok(rustix::fs::linkat(CWD, open, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
+}
+
+/// What the names of a file's half-made successors begin with.
+fn staged_stem(path: &Path) -> String {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    format!(".{name}")
+}
+
+/// A half-made file of this age has no maker any more: making one takes milliseconds.
+const LEFT_OVER: Duration = Duration::from_mins(1);
+
+/// Removes what killed processes have left of this name. A process of another host that shares the directory is only known
+/// by the time of its file.
+fn clear_left_overs(directory: &Path, stem: &str) {
+    let Ok(entries) = fs::read_dir(directory) else { return };
+    for entry in entries.filter_map(Result::ok) {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let rest = name.strip_prefix(stem).filter(|rest| rest.starts_with('-'));
+        let Some(pid) = rest.and_then(|_| maker(&name)) else { continue };
+        let age = entry.metadata().and_then(|seen| seen.modified()).ok();
+        let age = age.and_then(|at| SystemTime::now().duration_since(at).ok());
+        if age.is_some_and(|age| age > LEFT_OVER) && !identity::is_running(pid) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// Points the symbolic link at `path` to `target`, in one step.
 pub fn symlink_atomic(target: &Path, path: &Path) -> io::Result<()> {
     let parent = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(parent)?;
-    let staged = parent.join(unique(".link"));
+    if fs_err::os::unix::fs::symlink(target, path).is_ok() {
+        return Ok(());
+    }
+    let stem = staged_stem(path);
+    clear_left_overs(parent, &stem);
+    let staged = parent.join(unique(&stem));
     fs_err::os::unix::fs::symlink(target, &staged)?;
+    checkpoint("link-made");
     fs::rename(&staged, path).inspect_err(|_| {
         let _ = fs::remove_file(&staged);
     })
@@ -99,9 +178,7 @@ pub fn symlink_atomic(target: &Path, path: &Path) -> io::Result<()> {
 /// Tries whether this process can make files in `directory`. Trying is the only sure way: permissions are not all that
 /// forbids it. The file has no name where the file system can do that, so that not even the directory's time changes.
 pub fn try_writing(directory: &Path) -> io::Result<()> {
-    use rustix::fs::{Mode, OFlags};
-    let nameless = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-    if rustix::fs::open(directory, nameless, Mode::RUSR | Mode::WUSR).is_ok() {
+    if nameless(directory).is_some() {
         return Ok(());
     }
     let probe = directory.join(unique(".cuenv"));
@@ -223,6 +300,28 @@ mod tests {
         symlink_atomic(Path::new("y"), &link).unwrap();
         assert_eq!(fs::read_link(&link).unwrap(), Path::new("y"));
         assert_eq!(fs::read_dir(dir.path().join("a")).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn half_made_files_of_the_dead_go_with_the_next_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let old = SystemTime::now() - 2 * LEFT_OVER;
+        let make = |name: &str, at: SystemTime| {
+            let file = fs::File::create(dir.path().join(name)).unwrap();
+            file.file().set_modified(at).unwrap();
+        };
+        let dead = u32::MAX - 1;
+        let (left, fresh) = (made_by(".pin", dead), made_by(".pin", dead));
+        let (mine, other) = (unique(".pin"), made_by(".pins", dead));
+        make(&left, old);
+        make(&fresh, SystemTime::now());
+        make(&mine, old);
+        make(&other, old);
+        make(".pin-notes", old);
+        write_atomic(&dir.path().join("pin"), b"x").unwrap();
+        let there = |name: &str| dir.path().join(name).exists();
+        assert!(!there(&left));
+        assert!(there(&fresh) && there(&mine) && there(&other) && there(".pin-notes"));
     }
 
     #[test]

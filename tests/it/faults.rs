@@ -17,7 +17,7 @@ use crate::support::{toolkit, tree};
 /// Large enough for several notes of how far it is (one every 8 MB).
 const LARGE: usize = 20 << 20;
 
-fn rounds(short: usize) -> usize {
+pub(crate) fn rounds(short: usize) -> usize {
     std::env::var("CUENV_FAULT_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(short)
 }
 
@@ -31,14 +31,14 @@ fn noise(length: usize) -> Vec<u8> {
     (0..length).map(|_| next()).collect()
 }
 
-struct World {
-    index: Index,
-    sandbox: Sandbox,
+pub(crate) struct World {
+    pub(crate) index: Index,
+    pub(crate) sandbox: Sandbox,
 }
 
 impl World {
     /// A project with a lock; one of its wheels is as large as asked for.
-    fn new(large: usize) -> Self {
+    pub(crate) fn new(large: usize) -> Self {
         let index = Index::start();
         let parts = [
             ("nvidia-cuda-runtime-cu12", "12.4.127", "nvidia/cuda_runtime/lib/libcudart.so.12"),
@@ -63,24 +63,24 @@ impl World {
         world
     }
 
-    fn home(&self) -> PathBuf {
+    pub(crate) fn home(&self) -> PathBuf {
         self.sandbox.cuenv_home()
     }
 
-    fn wipe(&self) {
+    pub(crate) fn wipe(&self) {
         if self.home().exists() {
             fs::remove_dir_all(self.home()).unwrap();
         }
     }
 
-    fn install(&self) -> Command {
+    pub(crate) fn install(&self) -> Command {
         let mut command = self.sandbox.command(cuenv());
         command.args(["install", "--locked", "-q"]).stdout(Stdio::null());
         command
     }
 
     /// Everything that a finished installation consists of.
-    fn tree(&self) -> BTreeMap<PathBuf, String> {
+    pub(crate) fn tree(&self) -> BTreeMap<PathBuf, String> {
         ["store", "toolchains", "active"]
             .into_iter()
             .flat_map(|part| {
@@ -91,7 +91,7 @@ impl World {
             .collect()
     }
 
-    fn left_overs(&self) -> usize {
+    pub(crate) fn left_overs(&self) -> usize {
         fs::read_dir(self.home().join("tmp")).map_or(0, Iterator::count)
     }
 
@@ -105,7 +105,7 @@ impl World {
     }
 }
 
-fn was_killed(child: &mut Child) -> bool {
+pub(crate) fn was_killed(child: &mut Child) -> bool {
     child.wait().unwrap().signal() == Some(9)
 }
 
