@@ -3,16 +3,19 @@
 //! Writing through the page cache copies every byte once more, takes pages from whoever used them last, and leaves the
 //! real work to a later moment; a toolchain of gigabytes felt all three (docs/performance.md). With `O_DIRECT` the
 //! bytes go from this buffer to the disk. On a disk that is slower than whoever brings the bytes, the page cache is
-//! the better place after all, and so it is where cores are to spare for the copying: [`Pace`] finds that out.
+//! the better place after all, and so it is where cores are to spare for the copying: [`Pace`] finds that out. Whoever
+//! publishes such files has [`settle`] wait for the disk.
 
 use std::io;
+use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt as _;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use fs_err as fs;
-use rustix::fs::OFlags;
+use rustix::fs::{Advice, OFlags, fadvise};
 
-use super::thread;
+use super::{read, thread};
 
 /// What direct writing wants addresses, offsets and lengths to be multiples of.
 const ALIGN: usize = 4096;
@@ -34,6 +37,7 @@ pub struct Pace {
     /// Percent of the time that may go by in waiting.
     share: u32,
     direct: bool,
+    settled: bool,
 }
 
 impl Default for Pace {
@@ -45,8 +49,24 @@ impl Default for Pace {
 impl Pace {
     fn on(cores: usize) -> Self {
         let (patience, share) = if cores < MANY_CORES { (300, 75) } else { (50, 10) };
-        let patience = Duration::from_millis(patience);
-        Self { since: Instant::now(), waited: Duration::ZERO, patience, share, direct: true }
+        Self {
+            since: Instant::now(),
+            waited: Duration::ZERO,
+            patience: Duration::from_millis(patience),
+            share,
+            direct: true,
+            settled: true,
+        }
+    }
+
+    /// Tells whether all that was written at this pace is on the disk, or comes there before a rename that follows.
+    pub fn is_settled(&self) -> bool {
+        self.settled
+    }
+
+    /// Says that somebody else has written files that are part of the same, perhaps into the page cache.
+    pub fn take_over(&mut self) {
+        self.settled = false;
     }
 
     /// Counts time spent in writing. A writer that waits too much would be quicker with the page cache.
@@ -143,14 +163,30 @@ impl Bulk {
                 self.file.file().write_all_at(&self.buffer[range], self.base)
             }
             done => done,
+        }?;
+        if !self.direct {
+            // The disk begins with it at once, so that little is left to wait for in the end.
+            let _ = fadvise(
+                self.file.file(),
+                self.base,
+                NonZeroU64::new(length as u64),
+                Advice::DontNeed,
+            );
         }
+        Ok(())
     }
 
     /// Ends the file.
     pub fn finish(mut self, pace: &mut Pace) -> io::Result<()> {
         let size = self.base + self.filled as u64;
         self.flush(pace)?;
-        if self.filled > 0 { self.file.set_len(size) } else { Ok(()) }
+        if self.filled > 0 {
+            self.file.set_len(size)?;
+        }
+        if !self.direct {
+            pace.settled = false;
+        }
+        Ok(())
     }
 
     fn go_buffered(&mut self) {
@@ -159,6 +195,33 @@ impl Bulk {
             set_direct(&self.file, false);
         }
     }
+}
+
+/// Writes a new file whole; a rename that follows comes to the disk after it.
+pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut pace = Pace::default();
+    let file = fs::OpenOptions::new().write(true).create_new(true).open(path)?;
+    let mut bulk = Bulk::new(file, bytes.len() as u64, &pace);
+    bulk.write(bytes, &mut pace)?;
+    bulk.finish(&mut pace)?;
+    if pace.is_settled() { Ok(()) } else { read::open(path)?.sync_data() }
+}
+
+/// Waits until the disk has the bytes of the files `names` in `folder`. All are begun before the first is waited for, so
+/// that a journal has little to do for each.
+pub fn settle<'a>(folder: &Path, names: impl Iterator<Item = &'a str> + Clone) -> io::Result<()> {
+    for name in names.clone() {
+        let file = read::open(&folder.join(name))?;
+        let _ = fadvise(&file, 0, None, Advice::DontNeed);
+    }
+    for name in names {
+        match read::open(&folder.join(name))?.sync_data() {
+            // A file system that knows nothing of the kind.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {}
+            done => done?,
+        }
+    }
+    Ok(())
 }
 
 /// Switches direct writing on or off; false when the file system does not have it.

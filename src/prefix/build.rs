@@ -12,6 +12,7 @@ use super::{Error, activation};
 use crate::domain::layout::Layout;
 use crate::domain::receipt::Entry;
 use crate::domain::target::Target;
+use crate::platform::bulk::{settle, write_new};
 use crate::platform::checkpoint::checkpoint;
 use crate::platform::fs::{Published, Staging};
 use crate::platform::link::{self, How};
@@ -65,9 +66,9 @@ pub fn build(layout: &Layout, request: &Request<'_>) -> Result<Built, Error> {
         let receipt = describe(request, placed);
         component_links(request, &plan, staging.path())?;
         let activation = activation::render(request, &plan).map_err(io::Error::other)?;
-        fs::write(staging.path().join(receipt::ACTIVATION), activation)?;
+        write_new(&staging.path().join(receipt::ACTIVATION), activation.as_bytes())?;
         let text = serde_json::to_string_pretty(&receipt).map_err(io::Error::from)?;
-        fs::write(staging.path().join(receipt::PATH), text + "\n")?;
+        write_new(&staging.path().join(receipt::PATH), (text + "\n").as_bytes())?;
         checkpoint("prefix-staged");
         let published = staging.publish(&path)?;
         checkpoint("prefix-published");
@@ -99,6 +100,7 @@ pub(super) fn failed(error: io::Error, layout: &Layout) -> Error {
 
 fn carry_out(plan: &Plan, wheels: &[Entry], into: &Path) -> io::Result<BTreeMap<How, u64>> {
     let mut placed = BTreeMap::new();
+    let mut copies = Vec::new();
     let folders: BTreeSet<&str> = plan
         .steps
         .keys()
@@ -121,11 +123,15 @@ fn carry_out(plan: &Plan, wheels: &[Entry], into: &Path) -> io::Result<BTreeMap<
                     link::place(&from, &to)?
                 };
                 *placed.entry(how).or_default() += 1;
+                if how == How::Copy {
+                    copies.push(path.as_str());
+                }
             }
             Step::Link(target) => fs_err::os::unix::fs::symlink(target, &to)?,
-            Step::Text(text) => fs::write(&to, text)?,
+            Step::Text(text) => write_new(&to, text.as_bytes())?,
         }
     }
+    settle(into, copies.into_iter())?;
     Ok(placed)
 }
 

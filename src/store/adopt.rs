@@ -16,7 +16,9 @@ use super::sink::{in_program_folder, is_program};
 use super::{Error, Store, Unpacked, WheelSource, file_digest};
 use crate::domain::digest::Digest;
 use crate::domain::receipt::{File, Receipt};
+use crate::platform::bulk::settle;
 use crate::platform::fs::Staging;
+use crate::platform::read::open;
 use crate::platform::{identity, link, zip};
 use crate::progress::Task;
 
@@ -50,6 +52,9 @@ impl Store {
             task.set(size.saturating_mul(done) / total.max(1));
             files.push(file);
         }
+        // The copies, and what an installer has just written.
+        settle(staging.path(), files.iter().map(|file| file.path.as_str()))
+            .map_err(|error| self.io(error))?;
         let file = source.file.clone();
         let receipt = Receipt { file, size, digest, boot: identity::boot(), files };
         self.publish(staging, &receipt).map_err(|error| self.io(error))?;
@@ -119,6 +124,6 @@ fn take(
 
 fn starts_as_program(path: &Path) -> bool {
     let mut start = [0; 4];
-    let read = fs::File::open(path).and_then(|mut file| file.read(&mut start));
+    let read = open(path).and_then(|mut file| file.read(&mut start));
     read.is_ok_and(|count| is_program(&start[..count]))
 }

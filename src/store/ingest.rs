@@ -16,7 +16,7 @@ use super::unpack::{Fault, Promise, unpack};
 use super::{Store, WheelSource};
 use crate::domain::digest::Digest;
 use crate::domain::receipt::{self, Receipt};
-use crate::platform::bulk::{Bulk, Pace};
+use crate::platform::bulk::write_new;
 use crate::platform::checkpoint::checkpoint;
 use crate::platform::flock::{self, Attempt, Flock, Mode};
 use crate::platform::fs::{Published, Staging, unique};
@@ -309,14 +309,8 @@ impl Store {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        // Past the page cache. While the files are written so too, a file system with a journal, which keeps the order of
-        // what it is told, shows after a power cut an entry with its bytes or none at all. Files that went through the page
-        // cache (a slow disk, no direct writing, copies out of a venv) may lack bytes then; `verify --files` finds them.
-        let (text, mut pace) = (receipt.render(), Pace::default());
-        let file = fs::File::create(staging.path().join(receipt::NAME))?;
-        let mut file = Bulk::new(file, text.len() as u64, &pace);
-        file.write(text.as_bytes(), &mut pace)?;
-        file.finish(&mut pace)?;
+        // Like the files themselves it is on the disk, or on its way before the rename: a power cut leaves all or nothing.
+        write_new(&staging.path().join(receipt::NAME), receipt.render().as_bytes())?;
         checkpoint("unpacked");
         let into = self.root.join(receipt.digest.to_string());
         if into.exists() && !into.join(receipt::NAME).exists() {

@@ -20,7 +20,7 @@ use super::record;
 use super::sink::{Closed, Sink};
 use super::tap::Tap;
 use crate::domain::receipt::File;
-use crate::platform::bulk::Pace;
+use crate::platform::bulk::{Pace, settle};
 use crate::platform::inflate::{Boundary, Inflate, Status};
 use crate::platform::zip::{Limits, Member, Method, Reader, ZipError};
 
@@ -120,6 +120,7 @@ struct Unpacker<'a, 'j> {
 impl Unpacker<'_, '_> {
     /// Takes over what another process has unpacked: the files are read again, the open one is reopened.
     fn go_on<R: BufRead>(&mut self, input: &mut Tap<R>, from: Progress) -> Result<(), Fault> {
+        self.pace.take_over();
         for member in &from.finished {
             self.reader.restore(member)?;
             if member.is_directory() {
@@ -290,6 +291,9 @@ impl Unpacker<'_, '_> {
         let files = compare(self.files, name, bytes)?;
         if files.iter().all(|file| is_description(&file.path)) {
             return Err(Damage::Stub.into());
+        }
+        if !self.pace.is_settled() {
+            settle(self.into, files.iter().map(|file| file.path.as_str())).map_err(Fault::Write)?;
         }
         Ok(files)
     }
