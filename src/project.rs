@@ -185,6 +185,11 @@ impl Project {
         Ok(())
     }
 
+    /// Reads the lock as text, whatever it says.
+    pub fn lock_text(&self) -> Option<String> {
+        read_limited(&self.lock_path(), MAX_LOCK).ok().flatten()
+    }
+
     /// Writes this project into the registry.
     pub fn remember(&self, layout: &Layout) -> Result<(), Error> {
         let bytes = self.directory.as_os_str().as_bytes();

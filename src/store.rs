@@ -30,7 +30,7 @@ use fs_err as fs;
 
 pub use self::download::Download;
 pub use self::error::{Damage, Error, FetchError};
-pub use self::gc::{GIVEN_UP, Hold, Sizes, Sweepable, YOUNG, measure};
+pub use self::gc::{GIVEN_UP, Hold, Kept, Reach, Sizes, Sweepable, Swept, YOUNG, measure};
 pub use self::ingest::{How, Ingested, Options};
 pub use self::verify::{Fault, FileFault, file_digest};
 use crate::domain::digest::Digest;

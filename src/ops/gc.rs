@@ -2,8 +2,10 @@
 //!
 //! A prefix stays when a known project's pin or lock or the default leads to it, or a process has one of its files mapped.
 //! A wheel stays when such a prefix or the lock of a known project names it, or a process has one of its files mapped.
+//! What a broken lock says is not known, so whatever could answer its project's pin stays, and whatever its
+//! text names. A pin or lock whose text cannot be had ends the run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,10 +17,20 @@ use super::{list, selection};
 use crate::context::Context;
 use crate::domain::digest::Digest;
 use crate::domain::size::megabytes;
+use crate::domain::spec::{Spec, ToolchainSpec};
 use crate::platform::flock::Owner;
 use crate::platform::maps;
-use crate::store::{self, Hold, Store, Sweepable};
+use crate::store::{self, Hold, Kept, Reach, Store, Sweepable};
 use crate::{prefix, project};
+
+/// What to drop, and how far to go.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// Whether to change nothing.
+    pub dry_run: bool,
+    /// Whether interrupted downloads go, which the next installation would go on with.
+    pub downloads: bool,
+}
 
 /// Why nothing was dropped.
 #[derive(Debug, thiserror::Error)]
@@ -54,40 +66,76 @@ pub struct Report {
     pub dry_run: bool,
     /// Things that would go but are in use by a process.
     pub running: Vec<PathBuf>,
+    /// Downloads and staging directories that nothing holds and that stay.
+    pub kept: Vec<Kept>,
+    /// Projects whose lock cannot be used: what could answer their pin stays.
+    pub unclear: Vec<Unclear>,
+}
+
+/// A project of which it is not known what it needs.
+#[derive(Debug, Serialize)]
+pub struct Unclear {
+    /// Its directory.
+    pub project: PathBuf,
+    /// What is wrong.
+    pub why: String,
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.items.is_empty() {
-            return writeln!(f, "Nothing to remove");
-        }
         for item in &self.items {
             writeln!(f, "{:>10}  {}", megabytes(item.bytes), item.name)?;
         }
-        let verb = if self.dry_run { "can be freed" } else { "freed" };
-        writeln!(f, "{:>10}  {verb}", megabytes(self.bytes))
+        if self.items.is_empty() {
+            writeln!(f, "Nothing to remove")?;
+        } else {
+            let verb = if self.dry_run { "can be freed" } else { "freed" };
+            writeln!(f, "{:>10}  {verb}", megabytes(self.bytes))?;
+        }
+        for Kept { name, bytes, why, .. } in &self.kept {
+            writeln!(f, "{:>10}  kept: {name} ({why})", megabytes(*bytes))?;
+        }
+        Ok(())
     }
 }
 
-/// Finds what nothing needs and, unless `dry_run`, removes it.
-pub fn gc(cx: &Context<'_>, dry_run: bool) -> Result<Report, Error> {
+/// Finds what nothing needs and, unless it is a dry run, removes it.
+pub fn gc(cx: &Context<'_>, request: &Request) -> Result<Report, Error> {
+    let dry_run = request.dry_run;
     let store = Store::open(&cx.layout, &[]);
-    let (lock, older_than) = match store.hold_exclusive() {
-        Hold::Held(lock) => (Some(lock), Duration::ZERO),
-        Hold::Busy(_) if dry_run => (None, Duration::ZERO),
+    let mut reach = Reach { older_than: Duration::ZERO, downloads: request.downloads };
+    let lock = match store.hold_exclusive() {
+        Hold::Held(lock) => Some(lock),
+        Hold::Busy(_) if dry_run => None,
         Hold::Busy(owner) => return Err(Error::Busy { owner }),
-        Hold::Unlocked => (None, store::YOUNG),
+        Hold::Unlocked => {
+            reach.older_than = store::YOUNG;
+            None
+        }
     };
     let mapped: BTreeSet<PathBuf> =
         maps::mapped_below(cx.layout.data()).into_iter().map(|one| one.path).collect();
-    let mut report = Report { items: Vec::new(), bytes: 0, dry_run, running: Vec::new() };
-    let mut roots = locked(cx)?;
+    let needs = Needs::read(cx)?;
+    let mut roots = needs.wheels;
+    let mut report = Report {
+        items: Vec::new(),
+        bytes: 0,
+        dry_run,
+        running: Vec::new(),
+        kept: Vec::new(),
+        unclear: needs.unclear,
+    };
+    let mut files = needs.files;
     let default = selection::default_spec(cx)?.unwrap_or_default();
     let mut links = Vec::new();
     for one in list::installed(cx).toolchains {
         let is_running = mapped.iter().any(|path| path.starts_with(&one.prefix));
         // A spec's link alone keeps nothing: it stays behind when a project is pinned anew or goes away.
-        let is_pinned = !one.projects.is_empty() || one.specs.contains(&default);
+        let may_be = || needs.pins.iter().any(|pin| answers(pin, &one.toolchain));
+        let is_named = || needs.texts.iter().any(|text| text.contains(&one.name));
+        let is_pinned =
+            !one.projects.is_empty() || one.specs.contains(&default) || may_be() || is_named();
+        files.extend(one.wheels.iter().map(|wheel| (wheel.sha256, wheel.file.clone())));
         if !is_pinned && !is_running {
             let active = cx.layout.active(one.target);
             links.extend(one.specs.iter().map(|spec| active.join(spec)));
@@ -109,7 +157,9 @@ pub fn gc(cx: &Context<'_>, dry_run: bool) -> Result<Report, Error> {
         below.components().next()?.as_os_str().to_str()?.parse::<Digest>().ok()
     }));
     let prefixes: Vec<PathBuf> = report.items.iter().map(|item| item.path.clone()).collect();
-    let mut swept = store.sweepable(&roots, older_than)?;
+    let file_of = |digest: &Digest| files.get(digest).cloned();
+    let store::Swept { items: mut swept, kept } = store.sweepable(&roots, reach, &file_of)?;
+    report.kept = kept;
     // Each row tells what goes with it and those before it, so that they add up: a wheel's bytes are a prefix's too.
     let prefix_trees: Vec<&Path> = prefixes.iter().map(PathBuf::as_path).collect();
     let by_prefixes = store::measure(&prefix_trees).own;
@@ -138,14 +188,95 @@ pub fn gc(cx: &Context<'_>, dry_run: bool) -> Result<Report, Error> {
     Ok(report)
 }
 
-/// Returns the wheels that the locks of known projects name. A pin or lock that is there and cannot be read ends the run:
-/// what it needs must not go because of a typing error or a sleeping file server.
-fn locked(cx: &Context<'_>) -> Result<BTreeSet<Digest>, Error> {
-    let mut wheels = BTreeSet::new();
-    for project in project::known(&cx.layout) {
-        project.read_pin()?;
-        let lock = project.read_lock()?;
-        wheels.extend(lock.into_iter().flat_map(|lock| lock.wheels).map(|wheel| wheel.sha256));
+/// What the known projects need.
+#[derive(Default)]
+struct Needs {
+    /// Wheels that locks name.
+    wheels: BTreeSet<Digest>,
+    /// The names of those.
+    files: BTreeMap<Digest, String>,
+    /// Projects whose lock cannot be used,
+    unclear: Vec<Unclear>,
+    /// the pins of those,
+    pins: Vec<ToolchainSpec>,
+    /// and what is in the place of their locks.
+    texts: Vec<String>,
+}
+
+impl Needs {
+    /// A pin that says nothing, or a lock of which not even the text can be had, ends the run: what they need must not go
+    /// because of a typing error or a sleeping file server.
+    fn read(cx: &Context<'_>) -> Result<Self, Error> {
+        let mut needs = Self::default();
+        for project in project::known(&cx.layout) {
+            let directory = project.directory();
+            let pin = project.read_pin()?;
+            match project.read_lock() {
+                Ok(lock) => {
+                    for wheel in lock.into_iter().flat_map(|lock| lock.wheels) {
+                        needs.wheels.insert(wheel.sha256);
+                        needs.files.insert(wheel.sha256, wheel.file);
+                    }
+                }
+                Err(error) => {
+                    let Some(text) = project.lock_text() else { return Err(error.into()) };
+                    let spec = pin.and_then(|pin| pin.spec().parse().ok());
+                    if let Some(Spec::Toolchain(spec)) = spec {
+                        needs.pins.push(spec);
+                    }
+                    needs.wheels.extend(digests_in(&text));
+                    needs.texts.push(text);
+                    let why = error.to_string();
+                    needs.unclear.push(Unclear { project: directory.to_owned(), why });
+                }
+            }
+        }
+        Ok(needs)
     }
-    Ok(wheels)
+}
+
+/// Returns whatever reads as a sha256: a lock in which a merge has left its marks names its wheels all the same.
+fn digests_in(text: &str) -> impl Iterator<Item = Digest> {
+    text.split(|c: char| !c.is_ascii_hexdigit()).filter_map(|word| word.parse().ok())
+}
+
+/// Tells whether a toolchain could be what a pin means.
+fn answers(pin: &ToolchainSpec, toolchain: &str) -> bool {
+    let Ok(Spec::Toolchain(has)) = toolchain.parse() else { return true };
+    let release = has.cuda.as_ref().map_or(&[][..], |version| version.parts());
+    pin.cuda.as_ref().is_none_or(|wanted| wanted.matches(release))
+        && pin.components.iter().all(|(name, wanted)| {
+            let found = has.components.get(name).and_then(Option::as_ref);
+            match (wanted, found) {
+                (Some(wanted), Some(found)) => wanted.matches(found.parts()),
+                // What the toolchain's name does not tell may be in it.
+                _ => true,
+            }
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_could_answer_a_pin() {
+        let could = |pin: &str, toolchain: &str| match pin.parse().unwrap() {
+            Spec::Toolchain(pin) => answers(&pin, toolchain),
+            other => panic!("{other:?}"),
+        };
+        for pin in ["12", "12.4", "12.4.1+cudnn9", "auto+cudnn9.1", "12.4+nccl2.21@devel"] {
+            assert!(could(pin, "12.4.1+cudnn9.1.0.70"), "{pin}");
+        }
+        for pin in ["11.8", "12.4.0", "12.4+cudnn8", "auto+cudnn9.10"] {
+            assert!(!could(pin, "12.4.1+cudnn9.1.0.70"), "{pin}");
+        }
+    }
+
+    #[test]
+    fn a_text_in_conflict_names_both_sides() {
+        let (a, b) = (Digest::of(b"a"), Digest::of(b"b"));
+        let text = format!("<<<<<<< ours\nsha256 = \"{a}\"\n=======\nsha256 = \"{b}\"\n>>>>>>>\n");
+        assert_eq!(digests_in(&text).collect::<Vec<_>>(), [a, b]);
+    }
 }

@@ -99,11 +99,10 @@ pub fn install(cx: &Context<'_>, request: &Request) -> Result<Installed, Error> 
         None => answer::install(cx, &spec, Freshness::Installed, None)?.0,
         Some(directory) => {
             let project = Project::at(directory);
-            // Until the registry names the project.
             let _hold = install::hold(cx);
-            let report = install_project(cx, &project, &spec, *request)?;
+            // Before: what an interrupted installation has got so far is this project's, and no `gc` takes it.
             let _ = project.remember(&cx.layout);
-            report
+            install_project(cx, &project, &spec, *request)?
         }
     };
     Ok(Installed { installed: vec![report] })

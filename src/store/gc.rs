@@ -36,6 +36,37 @@ pub struct Sweepable {
     pub bytes: u64,
 }
 
+/// One thing that nothing holds and that stays all the same.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Kept {
+    /// What it is, for people.
+    pub name: String,
+    /// Its path.
+    pub path: PathBuf,
+    /// Bytes that it takes.
+    pub bytes: u64,
+    /// Why it stays.
+    pub why: String,
+}
+
+/// What of the store can go, and what nothing holds but stays.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Can go.
+    pub items: Vec<Sweepable>,
+    /// Stays.
+    pub kept: Vec<Kept>,
+}
+
+/// What may go besides what nothing holds.
+#[derive(Clone, Copy, Debug)]
+pub struct Reach {
+    /// What is younger stays.
+    pub older_than: Duration,
+    /// Interrupted downloads go whatever their age.
+    pub downloads: bool,
+}
+
 /// A lock on the whole store.
 #[derive(Debug)]
 pub enum Hold {
@@ -77,37 +108,51 @@ impl Store {
         }
     }
 
-    /// Lists what is not needed: entries outside `roots`, staging directories that nobody fills. `older_than` keeps
-    /// what is younger.
+    /// Lists what is not needed: entries outside `roots`, staging directories that nobody fills. `file_of` knows the names
+    /// of wheels.
     pub fn sweepable(
         &self,
         roots: &BTreeSet<Digest>,
-        older_than: Duration,
-    ) -> Result<Vec<Sweepable>, Error> {
-        let mut found = Vec::new();
+        reach: Reach,
+        file_of: &dyn Fn(&Digest) -> Option<String>,
+    ) -> Result<Swept, Error> {
+        let mut swept = Swept::default();
         for digest in self.digests()? {
             let path = self.root.join(digest.to_string());
-            if roots.contains(&digest) || age(&path) < older_than {
+            if roots.contains(&digest) {
                 continue;
             }
             let name =
                 read_receipt(&path).map_or_else(|_| digest.to_string(), |receipt| receipt.file);
-            found.push(Sweepable { name, bytes: own_bytes(&path), path });
+            let why = (age(&path) < reach.older_than).then(|| UNLOCKED.to_owned());
+            swept.add(name, path, why);
         }
         for path in children(&self.tmp) {
             let note = journal::read(&path);
             let owner = note.as_ref().map(|note| note.owner.clone()).or_else(|| owner_of(&path));
-            let alive = owner.is_some_and(|owner| !owner.is_dead());
+            let alive = owner.filter(|owner| !owner.is_dead());
             let age = age(&path);
-            let limit = if note.is_some() { GIVEN_UP } else { older_than };
-            if age < limit || alive && age < YOUNG {
-                continue;
-            }
-            let what = if note.is_some() { "interrupted download" } else { "left-over staging" };
-            let name = format!("{what} {}", file_name(&path));
-            found.push(Sweepable { name, bytes: own_bytes(&path), path });
+            let staged = file_name(&path);
+            let name = match &note {
+                None => format!("left-over staging {staged}"),
+                Some(_) => {
+                    let digest = staged.get(..64).and_then(|digest| digest.parse().ok());
+                    let file = digest.and_then(|digest| file_of(&digest)).unwrap_or(staged);
+                    format!("interrupted download {file}")
+                }
+            };
+            let why = match alive {
+                Some(owner) if age < YOUNG => Some(format!("{owner} may be at work on it")),
+                _ if note.is_some() && !reach.downloads && age < GIVEN_UP => {
+                    let days = GIVEN_UP.saturating_sub(age).as_secs().div_ceil(24 * 3600);
+                    Some(format!("the next installation goes on with it, for {days} more days"))
+                }
+                _ if note.is_none() && age < reach.older_than => Some(UNLOCKED.to_owned()),
+                _ => None,
+            };
+            swept.add(name, path, why);
         }
-        Ok(found)
+        Ok(swept)
     }
 
     /// Removes what [`Self::sweepable`] found. Each goes in one step, so nobody sees half of it.
@@ -124,6 +169,19 @@ impl Store {
             }
         }
         Ok(())
+    }
+}
+
+/// Why what is young stays where nobody can be kept out.
+const UNLOCKED: &str = "file locks do not work here, and it is younger than a day";
+
+impl Swept {
+    fn add(&mut self, name: String, path: PathBuf, why: Option<String>) {
+        let bytes = own_bytes(&path);
+        match why {
+            Some(why) => self.kept.push(Kept { name, path, bytes, why }),
+            None => self.items.push(Sweepable { name, path, bytes }),
+        }
     }
 }
 

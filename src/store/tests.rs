@@ -354,12 +354,18 @@ fn only_what_no_root_names_is_swept() {
     }
     let store = sandbox.store();
     let roots = std::collections::BTreeSet::from([kept.digest.unwrap()]);
-    assert_eq!(store.sweepable(&roots, YOUNG).unwrap(), []);
+    let list = |older_than| {
+        let reach = Reach { older_than, downloads: false };
+        store.sweepable(&roots, reach, &|_| None).unwrap()
+    };
+    let young = list(YOUNG);
+    assert_eq!(young.items, []);
+    assert_eq!(young.kept.len(), 3);
     let shared = store.hold_shared(&Silent).unwrap();
     assert!(matches!(store.hold_exclusive(), Hold::Busy(_)));
     drop(shared);
     assert!(matches!(store.hold_exclusive(), Hold::Held(_)));
-    let found = store.sweepable(&roots, std::time::Duration::ZERO).unwrap();
+    let found = list(std::time::Duration::ZERO).items;
     let names: Vec<&str> = found.iter().map(|item| item.name.as_str()).collect();
     assert_eq!(names, [gone.file.clone(), format!("left-over staging {dead}")]);
     store.sweep(&found).unwrap();

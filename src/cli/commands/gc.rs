@@ -1,5 +1,7 @@
 //! `cuenv gc`: drop what nothing pins or runs.
 
+use shims::quote::word;
+
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
 use crate::cli::output::Output;
@@ -12,6 +14,9 @@ pub struct Args {
     /// Change nothing, even with -y
     #[arg(short = 'n', long)]
     dry_run: bool,
+    /// Interrupted downloads too, which the next installation would go on with for two weeks
+    #[arg(long)]
+    downloads: bool,
 }
 
 pub(crate) fn run(
@@ -20,13 +25,24 @@ pub(crate) fn run(
     yes: bool,
     output: &Output,
 ) -> Result<Exit, Failure> {
-    let report = gc::gc(cx, args.dry_run || !yes)?;
+    let request = gc::Request { dry_run: args.dry_run || !yes, downloads: args.downloads };
+    let report = gc::gc(cx, &request)?;
+    for gc::Unclear { project, why } in &report.unclear {
+        let directory = word(project);
+        output.note(&format!(
+            "{why}: whatever could answer its pin is kept; `cuenv -C {directory} lock` writes it anew"
+        ));
+    }
     for path in &report.running {
         output.note(&format!("`{}` is kept: a process runs in it", path.display()));
     }
     output.result(&report)?;
     if report.dry_run && !report.items.is_empty() {
-        output.note("nothing was removed; `cuenv gc -y` removes it");
+        let downloads = if request.downloads { " --downloads" } else { "" };
+        output.note(&format!("nothing was removed; `cuenv gc{downloads} -y` removes it"));
+    }
+    if !request.downloads && report.kept.iter().any(|kept| kept.name.contains("download")) {
+        output.note("`cuenv gc --downloads -y` removes the interrupted downloads as well");
     }
     Ok(Exit::Ok)
 }
