@@ -2,8 +2,7 @@
 //!
 //! A prefix stays when a known project's pin or lock or the default leads to it, or a process has one of its files mapped.
 //! A wheel stays when such a prefix or the lock of a known project names it, or a process has one of its files mapped.
-//! What a broken lock says is not known, so whatever could answer its project's pin stays, and whatever its
-//! text names. A pin or lock whose text cannot be had ends the run.
+//! A broken lock keeps whatever its text names. A pin or lock whose text cannot be had ends the run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -17,7 +16,6 @@ use super::{list, selection};
 use crate::context::Context;
 use crate::domain::digest::Digest;
 use crate::domain::size::megabytes;
-use crate::domain::spec::{Spec, ToolchainSpec};
 use crate::platform::flock::Owner;
 use crate::platform::maps;
 use crate::store::{self, Hold, Kept, Reach, Store, Sweepable};
@@ -68,7 +66,7 @@ pub struct Report {
     pub running: Vec<PathBuf>,
     /// Downloads and staging directories that nothing holds and that stay.
     pub kept: Vec<Kept>,
-    /// Projects whose lock cannot be used: what could answer their pin stays.
+    /// Projects whose lock cannot be used: what it names stays.
     pub unclear: Vec<Unclear>,
 }
 
@@ -131,10 +129,8 @@ pub fn gc(cx: &Context<'_>, request: &Request) -> Result<Report, Error> {
     for one in list::installed(cx).toolchains {
         let is_running = mapped.iter().any(|path| path.starts_with(&one.prefix));
         // A spec's link alone keeps nothing: it stays behind when a project is pinned anew or goes away.
-        let may_be = || needs.pins.iter().any(|pin| answers(pin, &one.toolchain));
         let is_named = || needs.texts.iter().any(|text| text.contains(&one.name));
-        let is_pinned =
-            !one.projects.is_empty() || one.specs.contains(&default) || may_be() || is_named();
+        let is_pinned = !one.projects.is_empty() || one.specs.contains(&default) || is_named();
         files.extend(one.wheels.iter().map(|wheel| (wheel.sha256, wheel.file.clone())));
         if !is_pinned && !is_running {
             let active = cx.layout.active(one.target);
@@ -197,9 +193,7 @@ struct Needs {
     files: BTreeMap<Digest, String>,
     /// Projects whose lock cannot be used,
     unclear: Vec<Unclear>,
-    /// the pins of those,
-    pins: Vec<ToolchainSpec>,
-    /// and what is in the place of their locks.
+    /// and what is in the place of those locks.
     texts: Vec<String>,
 }
 
@@ -210,7 +204,7 @@ impl Needs {
         let mut needs = Self::default();
         for project in project::known(&cx.layout) {
             let directory = project.directory();
-            let pin = project.read_pin()?;
+            project.read_pin()?;
             match project.read_lock() {
                 Ok(lock) => {
                     for wheel in lock.into_iter().flat_map(|lock| lock.wheels) {
@@ -220,10 +214,6 @@ impl Needs {
                 }
                 Err(error) => {
                     let Some(text) = project.lock_text() else { return Err(error.into()) };
-                    let spec = pin.and_then(|pin| pin.spec().parse().ok());
-                    if let Some(Spec::Toolchain(spec)) = spec {
-                        needs.pins.push(spec);
-                    }
                     needs.wheels.extend(digests_in(&text));
                     needs.texts.push(text);
                     let why = error.to_string();
@@ -240,38 +230,9 @@ fn digests_in(text: &str) -> impl Iterator<Item = Digest> {
     text.split(|c: char| !c.is_ascii_hexdigit()).filter_map(|word| word.parse().ok())
 }
 
-/// Tells whether a toolchain could be what a pin means.
-fn answers(pin: &ToolchainSpec, toolchain: &str) -> bool {
-    let Ok(Spec::Toolchain(has)) = toolchain.parse() else { return true };
-    let release = has.cuda.as_ref().map_or(&[][..], |version| version.parts());
-    pin.cuda.as_ref().is_none_or(|wanted| wanted.matches(release))
-        && pin.components.iter().all(|(name, wanted)| {
-            let found = has.components.get(name).and_then(Option::as_ref);
-            match (wanted, found) {
-                (Some(wanted), Some(found)) => wanted.matches(found.parts()),
-                // What the toolchain's name does not tell may be in it.
-                _ => true,
-            }
-        })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_could_answer_a_pin() {
-        let could = |pin: &str, toolchain: &str| match pin.parse().unwrap() {
-            Spec::Toolchain(pin) => answers(&pin, toolchain),
-            other => panic!("{other:?}"),
-        };
-        for pin in ["12", "12.4", "12.4.1+cudnn9", "auto+cudnn9.1", "12.4+nccl2.21@devel"] {
-            assert!(could(pin, "12.4.1+cudnn9.1.0.70"), "{pin}");
-        }
-        for pin in ["11.8", "12.4.0", "12.4+cudnn8", "auto+cudnn9.10"] {
-            assert!(!could(pin, "12.4.1+cudnn9.1.0.70"), "{pin}");
-        }
-    }
 
     #[test]
     fn a_text_in_conflict_names_both_sides() {

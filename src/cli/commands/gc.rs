@@ -30,7 +30,7 @@ pub(crate) fn run(
     for gc::Unclear { project, why } in &report.unclear {
         let directory = word(project);
         output.note(&format!(
-            "{why}: whatever could answer its pin is kept; `cuenv -C {directory} lock` writes it anew"
+            "{why}: what it names is kept; `cuenv -C {directory} lock` writes it anew"
         ));
     }
     for path in &report.running {
