@@ -73,7 +73,12 @@ pub enum PrepareError {
         command: String,
     },
     /// A list cannot hold a path with a colon.
-    Colon(PathBuf),
+    Colon {
+        /// The path.
+        path: PathBuf,
+        /// It is below the toolchain's prefix, and not the Python environment's.
+        of_prefix: bool,
+    },
     /// `CUENV_VENV` is not a policy.
     Policy(String),
     /// The settings, which may name the policy, cannot be used.
@@ -87,7 +92,7 @@ impl fmt::Display for PrepareError {
             Self::Damaged { path, command } => {
                 write!(f, "`{}` of the toolchain is missing: run `{command}`", path.display())
             }
-            Self::Colon(path) => {
+            Self::Colon { path, .. } => {
                 write!(f, "`{}` cannot stand on a path list: it holds a colon", path.display())
             }
             Self::Settings(error) => error.fmt(f),
@@ -154,7 +159,8 @@ pub fn prepare(request: &Request<'_>) -> Result<Prepared, PrepareError> {
     }
     for (name, paths) in lists {
         if let Some(path) = paths.iter().find(|path| path.as_os_str().as_bytes().contains(&b':')) {
-            return Err(PrepareError::Colon(path.clone()));
+            let of_prefix = path.starts_with(&installed.prefix);
+            return Err(PrepareError::Colon { path: path.clone(), of_prefix });
         }
         wanted.lists.push((name, paths.into_iter().map(PathBuf::into_os_string).collect()));
     }
@@ -251,6 +257,15 @@ mod tests {
     fn a_colon_cannot_stand_on_a_list() {
         let temp = Temp::new("co:lon");
         let refused = prepared(&temp, install(&temp, "one", None), false);
-        assert!(matches!(refused, Err(PrepareError::Colon(_))));
+        assert!(matches!(refused, Err(PrepareError::Colon { of_prefix: true, .. })));
+        let plain = Temp::new("plain");
+        let venv =
+            crate::venv::find::tests::venv(&plain, "ven:v", &["nvidia/cudnn/lib/libcudnn.so.9"]);
+        let prefix = install(&plain, "one", None);
+        let activation = crate::activation::Activation::of_prefix(&prefix).unwrap().unwrap();
+        let vars = from_pairs(&[("VIRTUAL_ENV", venv.to_str().unwrap())]);
+        let installed = Installed { prefix, activation, locked: false, stale: None };
+        let refused = prepare(&Request::new(&installed, &pinned(None), &vars, &plain.dirs()));
+        assert!(matches!(refused, Err(PrepareError::Colon { of_prefix: false, .. })));
     }
 }

@@ -138,9 +138,14 @@ pub fn environment(error: &PrepareError) -> Mend {
             Mend::Words(format!("{defer}, or {other}"))
         }
         PrepareError::Damaged { command, .. } => Mend::Command(command.clone()),
-        PrepareError::Colon(_) => {
+        PrepareError::Colon { of_prefix: true, .. } => {
             Mend::words("set CUENV_HOME to a directory without a colon in its path")
         }
+        PrepareError::Colon { of_prefix: false, .. } => Mend::Words(format!(
+            "make the Python environment anew in a directory without a colon in its path, or leave its libraries out: \
+             `export {}=off`",
+            names::VENV
+        )),
         PrepareError::Policy(_) => Mend::Command(format!("unset {}", names::VENV)),
         PrepareError::Settings(SettingsError::Read(path, _)) => {
             Mend::Words(format!("make it a file that you can read, or {}", away(path)))
