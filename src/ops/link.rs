@@ -16,6 +16,10 @@ use crate::platform::fs::{symlink_atomic, write_atomic};
 
 /// The real files have some kilobytes.
 const MAX_VERSION: u64 = 1 << 20;
+/// `cuda.h` has a megabyte.
+const MAX_HEADER: u64 = 16 << 20;
+/// Where the headers say their release.
+pub(super) const HEADER: &str = "include/cuda.h";
 
 /// Why a toolkit was not adopted.
 #[derive(Debug, thiserror::Error)]
@@ -26,7 +30,7 @@ pub enum Error {
     )]
     Name(String),
     /// There is no toolkit at the path.
-    #[error("`{}` is no CUDA toolkit: it has no `lib64/libcudart.so` and no `bin/nvcc`", .0.display())]
+    #[error("`{}` is no CUDA toolkit: it has neither `libcudart` and `libnvrtc` in `lib64` or `lib`, nor `bin/nvcc`", .0.display())]
     NotAToolkit(PathBuf),
     /// A directory of the system, whose libraries would shadow every program's own.
     #[error("`{}` is a directory of the system; its libraries are found without cuenv", .0.display())]
@@ -78,10 +82,7 @@ pub fn link(cx: &Context<'_>, name: &str, path: &Path) -> Result<Report, Error> 
     if system.contains(&real.as_path()) {
         return Err(Error::SystemDirectory(path));
     }
-    let library = ["lib64", "lib"].into_iter().find(|folder| {
-        let has = |file: &str| path.join(folder).join(file).exists();
-        has("libcudart.so") || has("libcublas.so")
-    });
+    let library = ["lib64", "lib"].into_iter().find(|folder| is_library(&path.join(folder)));
     if library.is_none() && !path.join("bin/nvcc").is_file() {
         return Err(Error::NotAToolkit(path));
     }
@@ -96,6 +97,19 @@ pub fn link(cx: &Context<'_>, name: &str, path: &Path) -> Result<Report, Error> 
     Ok(Report { name: name.to_owned(), cuda: release_of(&path), path })
 }
 
+/// Whether a directory holds the libraries of a toolkit. What pip unpacks for CUDA 13 (`site-packages/nvidia/cu13`) has no
+/// names without a version; its folders for CUDA 12 hold one component each and are none.
+fn is_library(folder: &Path) -> bool {
+    let has = |file: &str| folder.join(file).exists();
+    let versioned = |name: &str| {
+        let mut entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.any(|entry| entry.file_name().as_bytes().starts_with(name.as_bytes()))
+    };
+    has("libcudart.so")
+        || has("libcublas.so")
+        || (versioned("libcudart.so.") && versioned("libnvrtc.so."))
+}
+
 fn absolute(change: &mut Change, toolkit: &Path, library: &str) {
     change.path = match change.path.to_str() {
         Some(".") => toolkit.to_owned(),
@@ -104,7 +118,7 @@ fn absolute(change: &mut Change, toolkit: &Path, library: &str) {
     };
 }
 
-/// Returns the release that `version.json` (or, up to CUDA 11.0, `version.txt`) names. The files are another's: whatever
+/// Returns the release that `version.json` (or, up to CUDA 11.0, `version.txt`, or else the headers) names. The files are another's: whatever
 /// they are, they neither block nor end up in a message as more than a version.
 pub(super) fn release_of(path: &Path) -> Option<String> {
     let read = |name| Some(shims::read::text(&path.join(name), MAX_VERSION).ok()??.0);
@@ -113,9 +127,20 @@ pub(super) fn release_of(path: &Path) -> Option<String> {
             let parsed: serde_json::Value = serde_json::from_str(&text).ok()?;
             parsed["cuda"]["version"].as_str()?.to_owned()
         }
-        None => read("version.txt")?.trim().strip_prefix("CUDA Version ")?.to_owned(),
+        None => match read("version.txt") {
+            Some(text) => text.trim().strip_prefix("CUDA Version ")?.to_owned(),
+            None => headers_of(path)?.to_string(),
+        },
     };
     said.parse::<Version>().is_ok().then_some(said)
+}
+
+/// Returns the release that a toolkit's `cuda.h` is of.
+pub(super) fn headers_of(toolkit: &Path) -> Option<Version> {
+    let (text, _) = shims::read::text(&toolkit.join(HEADER), MAX_HEADER).ok()??;
+    let define = text.lines().find_map(|line| line.trim().strip_prefix("#define CUDA_VERSION"))?;
+    let number: u64 = define.trim().parse().ok()?;
+    Some(Version::from_parts(&[number / 1000, number % 1000 / 10]))
 }
 
 /// Returns the adopted toolkits.

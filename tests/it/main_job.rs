@@ -504,6 +504,25 @@ fn a_toolkit_that_is_there_can_be_linked_pinned_and_forgotten() {
 }
 
 #[test]
+fn the_folder_that_pip_unpacks_for_cuda_13_is_a_toolkit_and_one_component_is_none() {
+    let world = World::new();
+    let site = ".venv/lib/python3.12/site-packages/nvidia";
+    for library in ["libcudart.so.13", "libnvrtc.so.13"] {
+        world.sandbox.write(&format!("{site}/cu13/lib/{library}"), "");
+    }
+    world.sandbox.write(&format!("{site}/cu13/include/cuda.h"), "#define CUDA_VERSION 13020\n");
+    world.sandbox.write(&format!("{site}/cuda_runtime/lib/libcudart.so.12"), "");
+    let linked = world.sandbox.cuenv(["link", "pip", &format!("{site}/cu13")]).succeeds();
+    assert!(linked.stdout.contains("(CUDA 13.2)"), "{}", linked.stdout);
+    world.sandbox.cuenv(["use", "pip"]).succeeds();
+    let shown = ["exec", "--", "sh", "-c", "echo $CUDA_HOME $LD_LIBRARY_PATH"];
+    let ran = world.sandbox.cuenv(shown).succeeds();
+    let at = format!("[PROJECT]/{site}/cu13");
+    assert_eq!(ran.stdout, format!("{at} {at}/lib\n"));
+    world.sandbox.cuenv(["link", "one", &format!("{site}/cuda_runtime")]).code(3);
+}
+
+#[test]
 fn frameworks_in_the_project_bound_the_cudnn() {
     let world = World::new();
     let info = ".venv/lib/python3.11/site-packages/torch-2.4.1.dist-info/METADATA";

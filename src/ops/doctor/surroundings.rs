@@ -198,23 +198,14 @@ fn secure(view: &View<'_>) -> Option<Finding> {
     )
 }
 
-/// `cuda.h` has a megabyte.
-const MAX_HEADER: u64 = 16 << 20;
-
 /// Headers of one CUDA, NVRTC of another.
 fn headers(view: &View<'_>) -> Option<Finding> {
     let root = view.launch.var("CUDA_PATH").or_else(|| view.launch.var("CUDA_HOME"))?;
-    let header = Path::new(root).join("include/cuda.h");
-    let (text, _) = shims::read::text(&header, MAX_HEADER).ok()??;
-    let define = text.lines().find_map(|line| line.trim().strip_prefix("#define CUDA_VERSION"))?;
-    let number: u64 = define.trim().parse().ok()?;
-    let headers = (number / 1000, number % 1000 / 10);
+    let headers = link::headers_of(Path::new(root))?;
     let loader = view.start(view.launch.loader_environment()).ok()?;
     let names = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"];
     let winner = names.iter().find_map(|name| loader.candidates(name, 0).0.into_iter().next())?;
-    let version = view.version(Path::new(&winner.path))?;
-    let mut parts = version.split('.').map(|part| part.parse::<u64>().unwrap_or(0));
-    let nvrtc = (parts.next()?, parts.next()?);
+    let nvrtc = view.version(Path::new(&winner.path))?.parse::<Version>().ok()?.major_minor();
     if nvrtc == headers {
         return None;
     }
@@ -223,11 +214,10 @@ fn headers(view: &View<'_>) -> Option<Finding> {
             "headers-apart",
             Severity::Warning,
             format!(
-                "headers are of CUDA {}.{}, NVRTC is of {}.{}: kernels compiled at run time may fail",
-                headers.0, headers.1, nvrtc.0, nvrtc.1
+                "headers are of CUDA {headers}, NVRTC is of {nvrtc}: kernels compiled at run time may fail"
             ),
         )
-        .proof(format!("`{}` says CUDA_VERSION {number}", header.display()))
+        .proof(format!("`{}`", Path::new(root).join(link::HEADER).display()))
         .proof(format!("`{}`, by {}", winner.path, winner.rule))
         .fix("cuenv exec -- COMMAND (it sets CUDA_PATH and the library path together)"),
     )
