@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 pub use report::Detection;
 pub(super) use site::sites;
 
+use super::launch::python_on_path;
 use super::machine;
 use crate::catalog::{Catalog, CatalogError, ProjectCatalog};
 use crate::context::Context;
@@ -84,8 +85,13 @@ pub enum Error {
     #[error("no single pin works: {0}")]
     Conflict(Conflict),
     /// Nothing in the project wants CUDA.
-    #[error("nothing in `{}` asks for CUDA", .0.display())]
-    Nothing(PathBuf),
+    #[error("nothing in `{}` asks for CUDA", shims::shown::path(directory))]
+    Nothing {
+        /// The project's directory.
+        directory: PathBuf,
+        /// The Python environment that was looked at.
+        environment: Option<PathBuf>,
+    },
 }
 
 /// Looks at the project in the working directory.
@@ -93,7 +99,11 @@ pub fn project(cx: &Context<'_>, python: Option<PathBuf>) -> Result<Detection, E
     let catalog = cx.catalog()?;
     let project = ProjectCatalog::load(&cx.layout.manifests())?;
     let machine = machine::facts(cx, &catalog, cx.target)?.machine;
-    let request = Request { directory: cx.cwd().to_owned(), venv: None, python };
+    let mut request = Request { directory: cx.cwd().to_owned(), venv: None, python };
+    if site::environment(cx.process, &request).is_none() && request.python.is_none() {
+        // As doctor does: what `python` starts here.
+        request.python = python_on_path(cx.process.env(), &cx.dirs);
+    }
     let mut detection = detect(cx.process, &catalog, &project, &machine, &request);
     if let Ok(Some(pin)) = Project::at(cx.cwd()).read_pin() {
         detection.against(&pin.spec());
@@ -106,7 +116,10 @@ pub fn pin(detection: &Detection, directory: &Path) -> Result<Spec, Error> {
     match (&detection.proposal, &detection.conflict) {
         (Some(proposal), _) => Ok(Spec::Toolchain(proposal.spec.clone())),
         (None, Some(conflict)) => Err(Error::Conflict(conflict.clone())),
-        (None, None) => Err(Error::Nothing(directory.to_owned())),
+        (None, None) => Err(Error::Nothing {
+            directory: directory.to_owned(),
+            environment: detection.environment.clone(),
+        }),
     }
 }
 
@@ -124,8 +137,8 @@ pub fn detect(
         frameworks: &project.frameworks,
     };
     let mut found = Found::default();
-    if let Some(root) = site::environment(process, request) {
-        site::read(&root, &tables, &mut found);
+    if let Some((root, sites)) = site::environment(process, request) {
+        site::read(&root, &sites, &tables, &mut found);
         found.environment = Some(root);
     }
     files::read(&request.directory, &project.images, &mut found);

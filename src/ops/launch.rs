@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use shims::dirs::Dirs;
 use shims::environ;
 use shims::locate::Choice;
 use shims::prepare::{self, PrepareError};
@@ -100,7 +101,7 @@ impl Launch {
             let env = PythonEnv::find(&vars, None, Some(beside))?;
             Some(env.root.join("bin/python")).filter(|python| python.is_file())
         });
-        let program = program.or_else(|| on_path(cx, &vars));
+        let program = program.or_else(|| python_on_path(&vars, &cx.dirs));
         let is_python = program.is_some();
         let program = program
             .or_else(|| cx.process.exe().map(Path::to_owned))
@@ -193,9 +194,9 @@ fn select(cx: &Context<'_>, spec: Option<&str>) -> (Option<Choice>, State) {
 }
 
 /// The first `python3` or `python` on PATH that is no shim of cuenv.
-fn on_path(cx: &Context<'_>, vars: &Vars) -> Option<PathBuf> {
+pub(super) fn python_on_path(vars: &Vars, dirs: &Dirs) -> Option<PathBuf> {
     let path = shims::vars::var(vars, "PATH")?;
-    let shims = cx.dirs.shims();
+    let shims = dirs.shims();
     let directories: Vec<PathBuf> = shims::environ::split(path)
         .into_iter()
         .map(PathBuf::from)

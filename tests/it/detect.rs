@@ -555,6 +555,31 @@ fn use_detect_shows_what_it_found_and_fails_with_the_reason() {
 }
 
 #[test]
+fn detect_looks_where_doctor_does() {
+    let sandbox = Sandbox::new()
+        .with_env("CUENV_DRIVER_VERSION", "none")
+        .with_env("CUENV_COMPUTE_CAPABILITY", "none");
+    let root = sandbox.root().join("system");
+    let info = root.join("lib/python3.11/site-packages/ctranslate2-4.6.0.dist-info");
+    fs::create_dir_all(&info).unwrap();
+    let text = "Metadata-Version: 2.1\nName: ctranslate2\nVersion: 4.6.0\n";
+    fs::write(info.join("METADATA"), text).unwrap();
+    let python = root.join("bin/python3");
+    fs::create_dir_all(python.parent().unwrap()).unwrap();
+    fs::write(&python, "").unwrap();
+    let path = format!("{}:/usr/bin:/bin", root.join("bin").display());
+    let sandbox = sandbox.with_env("PATH", path);
+    let ran = sandbox.cuenv(["use", "--detect", "-n"]).code(0);
+    assert!(ran.stdout.contains("ctranslate2 4.6.0"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("(system/lib/python3.11/"), "{}", ran.stdout);
+    let doctor = sandbox.cuenv(["doctor", "--json"]).json();
+    assert_eq!(doctor["environment"], "[ROOT]/system");
+    fs::remove_dir_all(info).unwrap();
+    let ran = sandbox.cuenv(["use", "--detect"]).code(3);
+    assert!(ran.stderr.contains("the packages in `[ROOT]/system`"), "{}", ran.stderr);
+}
+
+#[test]
 fn bounds_hold_for_the_majors_that_are_pinned_only() {
     let project = Project::new();
     project.file("requirements.txt", "ctranslate2==4.6.0\n");

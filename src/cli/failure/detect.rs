@@ -18,8 +18,18 @@ impl From<Error> for Failure {
                     .hint(places)
                     .hint("give each a directory with a pin of its own, or move one to a release that agrees")
             }
-            Error::Nothing(_) => Self::new(Exit::NoMatch, error)
-                .hint("name the pin yourself: `cuenv use 12.4+cudnn9`, for example"),
+            Error::Nothing { ref environment, .. } => {
+                let looked = match environment {
+                    Some(root) => format!(
+                        "looked at the project's files and the packages in `{}`; another environment is named with `--python PATH`",
+                        shims::shown::path(root)
+                    ),
+                    None => "looked at the project's files; no Python environment was found: activate it, or name it with `--python PATH`".to_owned(),
+                };
+                Self::new(Exit::NoMatch, error)
+                    .hint(looked)
+                    .hint("or name the pin yourself: `cuenv use 12.4+cudnn9`, for example")
+            }
         }
     }
 }

@@ -1,6 +1,10 @@
 //! The project's Python environment: where it is, and what its distributions say of themselves.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+
+use shims::program::Program;
+use shims::venv::PythonEnv;
 
 use super::{Found, Rank, Request, Seen, native, shown};
 use crate::domain::evidence::{Package, Wanted, metadata};
@@ -11,16 +15,21 @@ use crate::platform::process::Process;
 /// Metadata beyond this size is somebody's mistake.
 const MAX_METADATA: u64 = 4 << 20;
 
-/// Finds the environment: the one that was named, the active one, the usual places in the project, conda's.
-pub(super) fn environment(process: &Process, request: &Request) -> Option<PathBuf> {
-    let is_environment = |root: &PathBuf| !sites(root).is_empty();
+/// Finds the environment and its package directories: the one that was named, the active one, the usual places in the
+/// project, conda's.
+pub(super) fn environment(process: &Process, request: &Request) -> Option<(PathBuf, Vec<PathBuf>)> {
+    let environment = |root: PathBuf| {
+        let sites = sites(&root);
+        (!sites.is_empty()).then_some((root, sites))
+    };
     if let Some(venv) = &request.venv {
-        return Some(request.directory.join(venv)).filter(is_environment);
+        return environment(request.directory.join(venv));
     }
     if let Some(python) = &request.python {
         // The link is not followed: `venv/bin/python` names its venv, wherever it leads.
         let python = request.directory.join(python);
-        return python.parent()?.parent().map(Path::to_owned).filter(is_environment);
+        return environment(python.parent()?.parent()?.to_owned())
+            .or_else(|| of_interpreter(process, &python));
     }
     let of_variable = |name| process.var_os(name).map(PathBuf::from);
     let usual = [".venv", "venv", "env"].map(|name| request.directory.join(name));
@@ -28,7 +37,17 @@ pub(super) fn environment(process: &Process, request: &Request) -> Option<PathBu
         .into_iter()
         .chain(usual)
         .chain(of_variable("CONDA_PREFIX"))
-        .find(is_environment)
+        .find_map(environment)
+}
+
+/// The packages of an interpreter outside of any environment: the system's, and the user's own.
+fn of_interpreter(process: &Process, python: &Path) -> Option<(PathBuf, Vec<PathBuf>)> {
+    let mut vars = process.env().clone();
+    for name in ["VIRTUAL_ENV", "CONDA_PREFIX"] {
+        vars.remove(OsStr::new(name));
+    }
+    let env = PythonEnv::find(&vars, Some(&Program::at(python)), None)?;
+    Some((env.root, env.sites))
 }
 
 /// Returns the package directories of an environment.
@@ -54,10 +73,10 @@ pub(in crate::ops) fn sites(root: &Path) -> Vec<PathBuf> {
 }
 
 /// Reads the distributions of an environment that matter here, and its native modules.
-pub(super) fn read(root: &Path, tables: &Tables<'_>, found: &mut Found) {
-    for site in sites(root) {
+pub(super) fn read(root: &Path, sites: &[PathBuf], tables: &Tables<'_>, found: &mut Found) {
+    for site in sites {
         found.looked_at.push(site.clone());
-        let Ok(entries) = fs_err::read_dir(&site) else { continue };
+        let Ok(entries) = fs_err::read_dir(site) else { continue };
         let mut names: Vec<String> =
             entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
         names.sort();
@@ -73,11 +92,11 @@ pub(super) fn read(root: &Path, tables: &Tables<'_>, found: &mut Found) {
                     });
                 }
             } else if tables.is_framework(&distribution) {
-                found.seen.extend(installed(&site, name, tables, root));
+                found.seen.extend(installed(site, name, tables, root));
             }
         }
-        torch_version(&site, found);
-        native::read_modules(&site, &names, tables, found);
+        torch_version(site, found);
+        native::read_modules(site, &names, tables, found);
     }
 }
 
