@@ -154,6 +154,10 @@ pub fn pack(cx: &Context<'_>, request: &Request) -> Result<Report, Error> {
         }
         None => lock_here(cx, &request.targets)?,
     };
+    // As `install` does on the other side, and before anything is fetched.
+    for target in lock.prefix.keys() {
+        install::vouch(cx, &lock, *target)?;
+    }
     let wheels: BTreeMap<Digest, &LockedWheel> =
         lock.wheels.iter().map(|wheel| (wheel.sha256, wheel)).collect();
     let name = || PathBuf::from(format!("{}.tar.zst", lock.toolchain));

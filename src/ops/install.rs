@@ -190,7 +190,7 @@ pub fn install_lock(cx: &Context<'_>, lock: &Lock, target: Target) -> Result<Ins
 }
 
 /// Refuses a lock that names anything but components: it comes with a clone, and what it names is put on `PATH`.
-fn vouch(cx: &Context<'_>, lock: &Lock, target: Target) -> Result<(), Error> {
+pub(super) fn vouch(cx: &Context<'_>, lock: &Lock, target: Target) -> Result<(), Error> {
     let catalog = cx.catalog()?;
     match lock.wheels_for(target).find(|wheel| catalog.carrier(&wheel.distribution).is_none()) {
         Some(wheel) => Err(Error::UnknownWheel(wheel.distribution.clone())),

@@ -142,6 +142,23 @@ fn an_exported_job_script_and_kernel_are_read_by_their_programs() {
 }
 
 #[test]
+fn nothing_but_components_is_packed() {
+    let (index, sandbox) = pinned();
+    let lock = sandbox.project().join(".cuenv.lock");
+    let text = fs::read_to_string(&lock).unwrap();
+    let other = text
+        .replace("nvidia-cuda-runtime-cu12", "left-pad")
+        .replace("nvidia_cuda_runtime_cu12", "left_pad");
+    assert_ne!(text, other);
+    fs::write(&lock, other).unwrap();
+    let requests = index.connections();
+    let ran = sandbox.cuenv(["bundle", "-o", "b.tar.zst"]).code(5);
+    assert!(ran.stderr.contains("`left-pad`, which is no component"), "{}", ran.stderr);
+    assert!(!sandbox.project().join("b.tar.zst").exists());
+    assert_eq!(index.connections(), requests, "nothing was fetched");
+}
+
+#[test]
 fn an_image_needs_no_toolchain_here_but_a_mount_does() {
     let sandbox = Sandbox::new().with_env("CUENV_HOST_ROOT", "/nonexistent");
     let text = sandbox.cuenv(["export", "dockerfile", "12.4+cudnn9"]).succeeds().stdout;
