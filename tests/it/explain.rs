@@ -459,6 +459,37 @@ fn a_kernel_that_is_missing_is_laid_to_the_pin_where_that_is_at_fault() {
     let sandbox = machine("580.65.06", "6.1");
     sandbox.write(".cuenv", "13.0+cudnn9\n");
     assert_eq!(fix(&sandbox, line), "cuenv use 12.9+cudnn9, then `cuenv exec -- COMMAND`");
+    // Elsewhere it is the program's: the build is named that has code for the GPU.
+    let sandbox = machine("580.65.06", "9.0");
+    let told = fix(&sandbox, line);
+    assert!(told.starts_with("for torch: pip install 'torch==") && !told.contains("+cu"), "{told}");
+    assert!(told.contains("-gencode arch=compute_90,code=sm_90"), "{told}");
+    // PyPI has no torch for it any more, or never had.
+    let old = fix(&machine("470.82.01", "3.7"), line);
+    assert!(!old.contains("pip install 'torch==") || !old.contains("+cu"), "{old}");
+    let nowhere = fix(&machine("none", "none"), line);
+    assert!(
+        nowhere.contains("CUENV_COMPUTE_CAPABILITY=") && !nowhere.contains("cuenv doctor"),
+        "{nowhere}"
+    );
+}
+
+#[test]
+fn no_fix_asks_pip_for_a_build_that_its_index_does_not_have() {
+    for line in [
+        "AssertionError: Torch not compiled with CUDA enabled",
+        "RuntimeError: Distributed package doesn't have NCCL built in",
+    ] {
+        let fix = fix(&Sandbox::new(), line);
+        assert!(fix.contains("pip install") && !fix.contains("+cu"), "{fix}");
+    }
+}
+
+#[test]
+fn the_old_findcuda_wants_a_compiler() {
+    let line = "Could NOT find CUDA (missing: CUDA_TOOLKIT_ROOT_DIR CUDA_NVCC_EXECUTABLE)";
+    let fix = fix(&Sandbox::new(), line);
+    assert!(fix.starts_with("cuenv use 13@devel, then "), "{fix}");
 }
 
 #[test]

@@ -2,7 +2,9 @@
 //! count more, for a log may come from elsewhere.
 
 use super::advice::{self, EXEC};
+use super::numbers::torch_for;
 use super::{Explanation, Known, cut};
+use crate::domain::capability::ComputeCapability;
 use crate::domain::compat::{GpuVerdict, Machine};
 use crate::domain::log::driver_cuda;
 use crate::domain::manifest::symptom::{Depth, Symptom};
@@ -15,7 +17,7 @@ use crate::ops::machine;
 pub(super) fn explain(known: &Known<'_>, symptom: &Symptom, line: &str) -> Option<Explanation> {
     let (cause, fix) = match symptom.id.as_str() {
         "driver-insufficient" | "torch-old-driver" | "ptx-version" => driver(known, symptom, line)?,
-        "no-kernel-image" | "device-symbol" => gpu(known)?,
+        "no-kernel-image" | "device-symbol" => gpu(known, symptom)?,
         _ => return None,
     };
     Some(advice::of(symptom, line, cause, fix))
@@ -102,19 +104,45 @@ fn driver(known: &Known<'_>, symptom: &Symptom, line: &str) -> Option<(String, S
 }
 
 /// Whether the pin or the program is what does not know the GPU here.
-fn gpu(known: &Known<'_>) -> Option<(String, String)> {
+fn gpu(known: &Known<'_>, symptom: &Symptom) -> Option<(String, String)> {
     let here = machine(known);
     let cc = here.gpus.first()?.cc;
-    let pin = pinned(known)?.cuda?;
-    let release = known.catalog.newest_matching(&pin)?;
-    let (word, bound) = match known.catalog.knowledge().judge_gpu(cc, release) {
-        GpuVerdict::TooNew { first_cuda } => ("needs", first_cuda),
-        GpuVerdict::TooOld { last_cuda } => ("ends with", last_cuda),
-        _ => return None,
+    let knowledge = known.catalog.knowledge();
+    let verdict = || {
+        let pin = pinned(known)?.cuda?;
+        let release = known.catalog.newest_matching(&pin)?;
+        let (word, bound) = match knowledge.judge_gpu(cc, release) {
+            GpuVerdict::TooNew { first_cuda } => ("needs", first_cuda),
+            GpuVerdict::TooOld { last_cuda } => ("ends with", last_cuda),
+            _ => return None,
+        };
+        let cause = format!(
+            "the pin is CUDA {pin}, and the GPU here (compute capability {cc}) {word} CUDA {bound}"
+        );
+        let pin = with_cuda(known.spec.as_deref(), &bound);
+        Some((cause, format!("cuenv use {pin}, then `{EXEC}`")))
+    };
+    let builds = symptom.id == "no-kernel-image";
+    verdict().or_else(|| builds.then(|| build(known, cc))?)
+}
+
+/// The pin is not at fault, so the program is: the build of it that has code for the GPU here.
+fn build(known: &Known<'_>, cc: ComputeCapability) -> Option<(String, String)> {
+    let knowledge = known.catalog.knowledge();
+    let record = knowledge.capability(cc)?;
+    let makers = match &record.last_cuda {
+        Some(last) => format!("{} to {last} make", record.first_cuda),
+        None => format!("{} and newer make", record.first_cuda),
     };
     let cause = format!(
-        "the pin is CUDA {pin}, and the GPU here (compute capability {cc}) {word} CUDA {bound}"
+        "the program was built without code for the GPU here (compute capability {cc}); CUDA {makers} such code"
     );
-    let pin = with_cuda(known.spec.as_deref(), &bound);
-    Some((cause, format!("cuenv use {pin}, then `{EXEC}`")))
+    let torch =
+        torch_for(known, cc).map(|torch| format!("for torch: {torch}; ")).unwrap_or_default();
+    let code = cc.to_string().replace('.', "");
+    let fix = format!(
+        "{torch}for what you build yourself: build it anew with `-gencode arch=compute_{code},code=sm_{code}` (torch \
+         extensions: with TORCH_CUDA_ARCH_LIST={cc} set)"
+    );
+    Some((cause, fix))
 }

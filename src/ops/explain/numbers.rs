@@ -7,7 +7,7 @@ use crate::domain::log::{capabilities, cudnn_pair, unserved};
 use crate::domain::manifest::framework::FrameworkRelease;
 use crate::domain::manifest::symptom::Symptom;
 use crate::domain::spec::{Profile, Spec};
-use crate::domain::version::{PackageVersion, Version};
+use crate::domain::version::Version;
 use crate::ops::doctor::remedy::with_cuda;
 use crate::ops::selection;
 use crate::project::Project;
@@ -75,12 +75,8 @@ fn gpu(known: &Known<'_>, text: &str) -> Option<(String, String)> {
         (Some(least), _) => cc < *least || lower.contains("too old"),
         _ => lower.contains("too old") || last.is_some(),
     };
-    let build = newest_torch(known, cc);
-    let fix = match &build {
-        Some((version, Some(label))) => format!("pip install 'torch=={version}+{label}'"),
-        Some((version, None)) => format!("pip install 'torch=={version}'"),
-        None => "install a build of torch with code for this GPU".to_owned(),
-    };
+    let fix = torch_for(known, cc)
+        .unwrap_or_else(|| "install a build of torch with code for this GPU".to_owned());
     let cause = if is_old {
         let ends = last
             .map(|last| format!("; CUDA {last} is the last with code for it"))
@@ -146,22 +142,37 @@ fn compiler(known: &Known<'_>, symptom: &Symptom, line: &str) -> Option<(String,
     Some((cause, format!("cuenv use {pin}, then `{EXEC}`")))
 }
 
-/// The newest torch with code for a GPU, and the label of its build.
-fn newest_torch(
-    known: &Known<'_>,
-    cc: ComputeCapability,
-) -> Option<(PackageVersion, Option<String>)> {
+/// The command that installs the newest torch with code for a GPU: the one on PyPI, or where none there has any the newest
+/// of PyTorch's own index, whose address is PyTorch's to tell.
+pub(super) fn torch_for(known: &Known<'_>, cc: ComputeCapability) -> Option<String> {
     let entries = known.frameworks.frameworks.release.iter();
+    let (on_pypi, labelled): (Vec<&FrameworkRelease>, Vec<_>) = entries
+        .filter(|entry| entry.distribution == "torch" && entry.broken.is_none())
+        .partition(|entry| entry.local.is_none());
     let version = |entry: &FrameworkRelease| {
         entry.versions.iter().map(|specifier| specifier.version().clone()).max()
     };
-    let fitting = entries.filter(|entry| {
+    let has_code = |entry: &&FrameworkRelease| {
         let range = entry.cc_min.zip(entry.cc_max);
-        entry.distribution == "torch"
-            && entry.broken.is_none()
-            && range
-                .is_some_and(|(least, most)| least <= cc && (cc <= most || cc.major == most.major))
-    });
-    let newest = fitting.max_by(|a, b| (version(a), &a.cuda).cmp(&(version(b), &b.cuda)))?;
-    Some((version(newest)?, newest.local.clone()))
+        range.is_some_and(|(least, most)| least <= cc && (cc <= most || cc.major == most.major))
+    };
+    let fitting: Vec<&FrameworkRelease> = labelled.into_iter().filter(has_code).collect();
+    // What lies on PyPI is the build of one label, whose architectures it has.
+    let same_build = |entry: &&FrameworkRelease| {
+        let of = |label: &&FrameworkRelease| {
+            label.cuda == entry.cuda
+                && version(entry).is_some_and(|version| label.versions.contains(&version))
+        };
+        fitting.iter().any(of)
+    };
+    if let Some(newest) = on_pypi.into_iter().filter(same_build).max_by_key(|entry| version(entry))
+    {
+        return Some(format!("pip install 'torch=={}'", version(newest)?));
+    }
+    let newest = fitting.iter().max_by_key(|entry| (version(entry), entry.cuda.clone()))?;
+    let (torch, label) = (version(newest)?, newest.local.as_ref()?);
+    Some(format!(
+        "install `torch=={torch}+{label}` from PyTorch's own index for {label}, which PyTorch's install page names: PyPI \
+         does not have that build"
+    ))
 }
