@@ -304,6 +304,28 @@ fn it_applies_once_when_it_is_loaded() {
 }
 
 #[test]
+fn what_follows_a_cd_on_its_line_is_told_of_the_toolchain() {
+    let sandbox = bed();
+    for (shell, load) in [
+        ("bash", "eval \"$(CUENV hook bash)\""),
+        ("zsh", "eval \"$(CUENV hook zsh)\""),
+        ("fish", "CUENV hook fish | source"),
+    ] {
+        if !is_installed(shell) {
+            println!("skipped: no {shell}");
+            continue;
+        }
+        let load = load.replace("CUENV", &cuenv().display().to_string());
+        let script =
+            format!("{load}; cd one && cuenv doctor --json; cd inner && cuenv current --json");
+        let output = sandbox.command(shell).args(["-c", &script]).output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(!said.contains("not-applied"), "{shell}: {said}");
+        assert!(said.contains("\"active\": \"12.4.1-b\""), "{shell}: {said}");
+    }
+}
+
+#[test]
 fn the_line_on_a_change_can_be_turned_off() {
     for (program, load) in [
         ("bash", "eval \"$(CUENV hook bash FLAG)\""),

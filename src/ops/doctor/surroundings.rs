@@ -75,9 +75,9 @@ fn not_applied(cx: &Context<'_>, view: &View<'_>) -> Option<Finding> {
             Finding::new(
                 "not-applied",
                 Severity::Note,
-                "this shell has neither the hook nor the shims: programs get the toolchain through `cuenv exec` alone",
+                "what is shown above holds for `cuenv exec`; this shell has neither the hook nor the shims, and what it starts does not get the toolchain",
             )
-            .proof(format!("`{}` is not on LD_LIBRARY_PATH", lib.display()))
+            .proof(format!("its own LD_LIBRARY_PATH lacks `{}`", lib.display()))
             .fix("cuenv exec -- COMMAND"),
         ),
     }

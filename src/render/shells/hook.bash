@@ -49,7 +49,11 @@ cuenv() {
       eval "$__cuenv_text"
       __cuenv_hook
       ;;
-    *) command "$__cuenv_cli" "$@" ;;
+    *)
+      # bash tells nobody of a `cd` before its next prompt.
+      __cuenv_hook || :
+      command "$__cuenv_cli" "$@"
+      ;;
   esac
 }
 
